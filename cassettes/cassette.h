@@ -1,0 +1,134 @@
+/* Cassettes: recorded HTTP and tool traffic of one session, in vcrpy's version 1 shape. Reading,
+ * writing, replaying, recording, showing, checking. */
+#ifndef CASSETTES_CASSETTE_H
+#define CASSETTES_CASSETTE_H
+
+#include "kernel/base/doc.h"
+#include "kernel/drive/loop.h"
+#include "kernel/drive/sched.h"
+#include "kernel/http.h"
+#include "kernel/toolbox.h"
+#include "kernel/wire/wire.h"
+
+enum { CASSETTE_FORMAT = 1 };
+
+/* ms since the interaction began, and how many bytes came then. */
+struct cassette_chunk {
+    int64_t at_ms;
+    int64_t bytes;
+};
+
+struct interaction {
+    uint32_t n;    /* from 1 */
+    uint32_t line; /* in the file */
+    bool tool;     /* method CALL, uri tool:NAME */
+    struct str method;
+    struct str uri;
+    struct http_header *request_headers;
+    size_t n_request_headers;
+    struct str request_body;        /* exact bytes; for parsed_body its JSON text */
+    const struct val *request_json; /* the body as a value, NULL when it is no JSON */
+    int status;                     /* 0 = none came */
+    struct str reason;
+    struct http_header *headers; /* without Content-Encoding and Transfer-Encoding once decoded */
+    size_t n_headers;
+    struct str body; /* decoded (gzip, deflate) */
+    int64_t at_ms;   /* -1 = not recorded */
+    int64_t took_ms; /* 0 when not recorded */
+    enum http_end ended;
+    struct cassette_chunk *chunks;
+    size_t n_chunks;
+    struct str call_id; /* tools */
+};
+
+/* One loaded file. Everything in it lives until cassette_free. */
+struct cassette {
+    struct arena *arena;
+    const char *path;
+    bool ours; /* has an `assay` header */
+    int64_t encoder;
+    struct str run;
+    uint64_t seed;
+    struct str started_at;
+    struct interaction *items;
+    size_t n;
+};
+
+/* Loads a file, ours or vcrpy's (YAML or JSON; body as string, map {string}, {base64_string},
+ * !!binary, parsed_body; gzip or deflate; missing version). A recording that was killed while
+ * writing loses its unfinished last interaction, with *warning (may be NULL) set to say so.
+ * ERR_NOT_FOUND, ERR_IO, ERR_INPUT with place, ERR_LIMIT. */
+int cassette_load(const char *path, struct cassette **out, struct buf *warning,
+                  struct err *e) MUST_CHECK;
+void cassette_free(struct cassette *c); /* NULL allowed */
+
+enum cassette_match { CASSETTE_BODY, CASSETTE_ORDER };
+
+/* Replays one cassette for one session: what of it was used, what missed, what differed. */
+struct player;
+
+/* The cassette must outlive it. */
+struct player *player_new(const struct cassette *c, enum cassette_match match, struct sched *s);
+void player_free(struct player *p);
+
+/* The seams it answers at; owned by the player. They open no socket and touch no clock but the
+ * scheduler's. A request that is not there ends HTTP_MISS. A tool call that is not there goes to
+ * `fallback` (may be NULL) when runs_without(ctx, name) says that the tool may run in a replay
+ * (built in or canned), else it is a miss. */
+struct transport *player_transport(struct player *p);
+struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
+                               bool (*runs_without)(void *ctx, struct str name), void *ctx);
+
+/* What went wrong so far, for people, one finding a paragraph: misses (nearest recording, first
+ * differing path with both values, the command that mends it), drift (order), unused interactions.
+ * Owned by the player. */
+struct player_report {
+    size_t misses;
+    size_t drifts;
+    size_t unused;
+    struct str miss_text;
+    struct str drift_text;
+    struct str unused_text;
+};
+struct player_report player_report(struct player *p);
+
+/* Writes a cassette while a session runs: each interaction is appended at once when it ends. */
+struct recorder;
+
+struct recorder_options {
+    const char *path;
+    bool overwrite; /* else an existing file is ERR_EXISTS */
+    struct str run;
+    uint64_t seed;
+    struct str started_at;
+    struct sched *sched;
+};
+int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e) MUST_CHECK;
+/* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
+struct transport *recorder_transport(struct recorder *r, struct transport *inner);
+struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner);
+/* Flushes and closes; frees r. ERR_IO when something could not be written, also earlier. */
+int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
+
+/* Appends one interaction as YAML in our form. Never writes credentials: request headers are cut to
+ * Content-Type and Accept, response headers to an allow-list without cookies; keys in URLs and
+ * known key shapes in bodies are replaced by REDACTED. */
+void cassette_add_interaction(struct buf *out, const struct interaction *it);
+
+/* Prints every interaction readably, or as JSON lines (FORMATS.md). */
+void cassette_show(const struct cassette *c, bool json, struct buf *out);
+
+/* Finds what would hinder a replay: bodies that decode to no reply, chunks that do not add up,
+ * credentials, duplicate requests with different answers, an encoder newer than ours. One finding
+ * at a time to `found`. */
+struct finding {
+    const char *file;
+    uint32_t line;
+    uint32_t column;
+    const char *severity; /* "error" | "warning" */
+    const char *code;     /* a short word, "bad_chunks" */
+    struct str message;
+};
+void cassette_check(const struct cassette *c, void (*found)(void *ctx, const struct finding *f),
+                    void *ctx);
+#endif

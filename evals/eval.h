@@ -1,0 +1,134 @@
+/* Running golden sets and scoring them. */
+#ifndef EVALS_EVAL_H
+#define EVALS_EVAL_H
+
+#include "goldens/golden.h"
+
+/* ---- scoring one trial ---- */
+
+/* A call that was made, as the model asked for it. */
+struct eval_call {
+    struct str name;
+    struct str arguments; /* text as sent */
+    int64_t step;         /* of the reply it came in: calls of one reply are a group */
+};
+
+/* What a run came to, for scoring. */
+struct eval_run {
+    const struct eval_call *calls; /* without a terminal tool's call */
+    size_t n_calls;
+    struct run_result result;
+};
+
+/* A ratio as an exact fraction; den 0 = null. */
+struct ratio {
+    int64_t num;
+    int64_t den;
+};
+
+struct eval_scores {
+    struct ratio tool_selection;
+    struct ratio precision;
+    struct ratio recall;
+    struct ratio f1;
+    struct ratio arguments;
+    int trajectory; /* 1, 0, -1 = null */
+    bool success;
+};
+
+struct eval_check {
+    struct str
+        name; /* "calls", "forbid", "no_calls", "answer", "steps", "calls_limit", …, "status" */
+    bool passed;
+    struct str message; /* when it failed: what was expected, what came, where they differ */
+};
+
+enum eval_outcome { EVAL_PASS, EVAL_FAIL, EVAL_ERROR, EVAL_NONE };
+const char *eval_outcome_name(enum eval_outcome o);
+
+struct eval_verdict {
+    enum eval_outcome outcome;
+    struct eval_scores scores;
+    struct eval_check *checks;
+    size_t n_checks;
+};
+
+/* Judges a run by FORMATS.md, "Scores" and the outcome table. Everything in *out lives in arena. */
+void eval_judge(const struct golden_task *task, const struct eval_run *run, struct arena *arena,
+                struct eval_verdict *out);
+
+/* Appends a ratio with 6 decimals, rounded half up, or null. */
+void ratio_add(struct buf *out, struct ratio r);
+
+/* ---- running sets ---- */
+
+enum eval_source { EVAL_FAKE, EVAL_REPLAY, EVAL_LIVE, EVAL_RECORD };
+
+struct eval_options {
+    const char *const *sets;
+    size_t n_sets;
+    enum eval_source source;
+    const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD */
+    bool overwrite;        /* EVAL_RECORD: --mode all */
+    bool match_order;
+    bool strict;
+    const char *model; /* NULL = the cassette's or script's, or MODEL */
+    const char *base_url;
+    const char *api_key;
+    bool stream;
+    const char *filter; /* a tag; NULL = all tasks */
+    int64_t trials;     /* 0 = as the set says */
+    int64_t jobs;       /* sessions in flight, ≥ 1 */
+    int64_t allow_errors;
+    uint64_t seed;   /* for live runs; 0 = random */
+    const char *out; /* run directory; NULL = runs/<set name> */
+    /* Called after each finished trial, in order of finishing, for a progress line. May be NULL. */
+    void (*progress)(void *ctx, size_t done, size_t total, const char *task, const char *outcome);
+    void *ctx;
+};
+
+struct eval_trial {
+    const char *set;
+    struct str task;
+    int64_t trial;
+    struct str model;
+    struct eval_verdict verdict;
+    struct run_result result;
+    struct eval_call *calls;
+    size_t n_calls;
+    struct str trace;   /* relative to the run directory */
+    struct str problem; /* miss, drift or error text for people; n 0 = none */
+};
+
+struct eval_summary {
+    size_t trials, passed, failed, errors, misses, drifts;
+    struct ratio success;
+    struct ratio tool_selection, precision, recall, f1, arguments,
+        trajectory; /* means, scaled: see eval.c */
+    struct usage usage;
+    int64_t cost_nano; /* -1 = unpriced */
+    int64_t p50_latency_ms, p95_latency_ms;
+    int64_t steps, calls;
+};
+
+/* A finished evaluation. */
+struct eval_report {
+    struct arena *arena;
+    const char *out;
+    struct eval_trial *trials; /* in the order of the set, then trial */
+    size_t n;
+    struct eval_summary summary;
+    bool interrupted;
+    int exit_status; /* by the tables of FORMATS.md and DESIGN.md */
+};
+
+/* Runs the sets. Every finished trial is in trials.jsonl at once; results.jsonl is renamed into
+ * place at the end. ERR_*: nothing was run (bad sets, a run directory that cannot be written or is
+ * not empty). */
+int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
+void eval_report_free(struct eval_report *r);
+
+/* Appends the line of results.jsonl of one trial, and the summary object. */
+void eval_trial_json(struct buf *out, const struct eval_trial *t);
+void eval_summary_json(struct buf *out, const struct eval_summary *s);
+#endif

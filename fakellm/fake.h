@@ -1,0 +1,50 @@
+/* Scripted fake models (FORMATS.md, fake script). */
+#ifndef FAKELLM_FAKE_H
+#define FAKELLM_FAKE_H
+
+#include "kernel/base/doc.h"
+#include "kernel/drive/sched.h"
+#include "kernel/http.h"
+#include "kernel/wire/wire.h"
+
+struct fake_script;
+
+/* Loads and checks a script. ERR_NOT_FOUND, ERR_IO, ERR_INPUT with place. Owned by the caller. */
+int fake_load(const char *path, struct fake_script **out, struct err *e) MUST_CHECK;
+/* The same from a document that is in memory. The document must outlive the script. */
+int fake_load_doc(struct doc d, const struct val *root, struct fake_script **out,
+                  struct err *e) MUST_CHECK;
+void fake_free(struct fake_script *s); /* NULL allowed */
+
+struct str fake_model(const struct fake_script *s); /* its name; "fake-1" by default */
+uint64_t fake_seed(const struct fake_script *s);
+
+/* One session's walk through a script. The script must outlive it. */
+struct fake_session;
+struct fake_session *fake_session_new(const struct fake_script *s);
+void fake_session_free(struct fake_session *f);
+
+/* What to answer to one request: an HTTP answer in pieces with their times. Valid until the next
+ * call or free. */
+struct fake_answer {
+    bool mismatch; /* the request was not what the script expected, or one too many: message says
+                      how */
+    struct str message;
+    int status;
+    int64_t retry_after_ms; /* -1 = none */
+    struct str content_type;
+    struct str body;
+    const size_t *ends;   /* offsets behind each piece */
+    const int64_t *at_ms; /* when each piece goes out, since the request */
+    size_t n_pieces;
+    enum http_end end; /* clean, reset, timeout (a hang: nothing more comes) */
+};
+void fake_answer(struct fake_session *f, struct str url, struct str body, struct fake_answer *out);
+
+/* Steps that were never asked for, as a line for people; n 0 = none left. Valid until free. */
+struct str fake_leftover(struct fake_session *f);
+
+/* The session as a transport under a scheduler (owned by the caller; the session must outlive it).
+ */
+struct transport *transport_fake(struct fake_session *f, struct sched *s);
+#endif

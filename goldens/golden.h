@@ -1,0 +1,88 @@
+/* Golden sets: loading, checking, and judging one finished run against what a task expects. */
+#ifndef GOLDENS_GOLDEN_H
+#define GOLDENS_GOLDEN_H
+
+#include "kernel/base/match.h"
+#include "kernel/core/kernel.h"
+#include "kernel/drive/tools.h"
+
+enum golden_mode {
+    GOLDEN_EXACT,
+    GOLDEN_IN_ORDER,
+    GOLDEN_ANY_ORDER,
+    GOLDEN_SUBSET,
+    GOLDEN_SUPERSET
+};
+
+struct golden_call {
+    struct str name;
+    struct arg_match *args; /* NULL = any arguments (a bare name) */
+    uint32_t group;         /* calls of one `parallel:` share a number > 0; 0 = alone */
+    const struct val *at;   /* where it is written */
+};
+
+struct golden_answer; /* an answer check */
+
+struct golden_expect {
+    bool has_calls;
+    enum golden_mode mode;
+    bool ignore_extra_args;
+    struct golden_call *calls;
+    size_t n_calls;
+    struct str *forbid;
+    size_t n_forbid;
+    bool no_calls;
+    struct golden_answer *answer; /* NULL = not checked */
+    int64_t max_steps;            /* -1 = no limit, each */
+    int64_t max_calls;
+    int64_t max_tokens;
+    int64_t max_cost_nano;
+    int64_t max_ms;
+    enum run_status status;
+};
+
+struct golden_task {
+    struct str id;
+    struct str *tags;
+    size_t n_tags;
+    struct str prompt;
+    struct str system; /* p NULL = none */
+    struct budget budget;
+    int64_t trials;
+    const char *fake; /* path of the script, relative ones resolved against the set; NULL = none */
+    struct toolset *tools; /* owned by the set, may be shared by tasks */
+    struct golden_expect expect;
+    uint32_t line;
+    uint32_t column;
+};
+
+struct golden_set {
+    struct arena *arena;
+    const char *path;
+    struct str name;
+    struct golden_task *tasks;
+    size_t n_tasks;
+};
+
+/* Loads and checks a set with everything it names (tool files; scripts only by name).
+ * ERR_NOT_FOUND, ERR_IO, ERR_INPUT with place. Owned by the caller. */
+int golden_load(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
+void golden_free(struct golden_set *s); /* NULL allowed */
+
+/* Finds further doubts in a loaded set, each to `found`: a call expected of a tool that the set
+ * does not offer, a missing script file, a task that expects nothing. severity "error" or
+ * "warning". */
+struct golden_finding {
+    const char *file;
+    uint32_t line;
+    uint32_t column;
+    const char *severity;
+    const char *code;
+    struct str message;
+};
+void golden_check(const struct golden_set *s,
+                  void (*found)(void *ctx, const struct golden_finding *f), void *ctx);
+
+/* Whether the answer (p NULL = none) passes; on false `why` gets one line. NULL check passes. */
+bool golden_answer_test(const struct golden_answer *a, struct str answer, struct buf *why);
+#endif

@@ -1,0 +1,161 @@
+#include "kernel/base/arena.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 16 * 1024, ALIGN_BYTES = 16 };
+
+struct block {
+    struct block *next;
+    size_t used;
+    size_t size;
+    size_t pad; /* keeps data aligned to ALIGN_BYTES */
+    unsigned char data[];
+};
+
+struct arena {
+    struct block *top;
+    size_t used;
+};
+
+static _Noreturn void mem_exhausted(void)
+{
+    assert(!"out of memory");
+    abort();
+}
+
+void *mem_alloc(size_t size)
+{
+    void *p = malloc(size == 0 ? 1 : size);
+    if (p == NULL) {
+        mem_exhausted();
+    }
+    return p;
+}
+
+void *mem_zero(size_t size)
+{
+    void *p = mem_alloc(size);
+    memset(p, 0, size);
+    return p;
+}
+
+void *mem_grow(void *p, size_t size)
+{
+    void *q = realloc(p, size == 0 ? 1 : size);
+    if (q == NULL) {
+        mem_exhausted();
+    }
+    return q;
+}
+
+struct arena *arena_new(void)
+{
+    return mem_zero(sizeof(struct arena));
+}
+
+void arena_free(struct arena *a)
+{
+    if (a == NULL) {
+        return;
+    }
+    struct block *b = a->top;
+    while (b != NULL) {
+        struct block *next = b->next;
+        free(b);
+        b = next;
+    }
+    free(a);
+}
+
+static struct block *block_new(size_t size)
+{
+    struct block *b = mem_alloc(sizeof *b + size);
+    b->used = 0;
+    b->size = size;
+    return b;
+}
+
+/* A big piece gets a block of its own, put below the top so that the top keeps its room. */
+static void *alloc_big(struct arena *a, size_t size)
+{
+    struct block *b = block_new(size);
+    b->used = size;
+    if (a->top == NULL) {
+        b->next = NULL;
+        a->top = b;
+    } else {
+        b->next = a->top->next;
+        a->top->next = b;
+    }
+    memset(b->data, 0, size);
+    return b->data;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    if (size > SIZE_MAX / 2) {
+        mem_exhausted();
+    }
+    size = (size + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES;
+    a->used += size;
+    if (size > BLOCK_BYTES / 4) {
+        return alloc_big(a, size);
+    }
+    if (a->top == NULL || a->top->size - a->top->used < size) {
+        struct block *b = block_new(BLOCK_BYTES);
+        b->next = a->top;
+        a->top = b;
+    }
+    void *p = a->top->data + a->top->used;
+    a->top->used += size;
+    memset(p, 0, size);
+    return p;
+}
+
+void *arena_array(struct arena *a, size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / 2 / size) {
+        mem_exhausted();
+    }
+    return arena_alloc(a, count * size);
+}
+
+char *arena_cstr(struct arena *a, struct str s)
+{
+    char *p = arena_alloc(a, s.n + 1);
+    if (s.n > 0) {
+        memcpy(p, s.p, s.n);
+    }
+    return p;
+}
+
+struct str arena_str(struct arena *a, struct str s)
+{
+    return (struct str){arena_cstr(a, s), s.n};
+}
+
+struct str arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    size_t size = n < 0 ? 0 : (size_t)n;
+    char *p = arena_alloc(a, size + 1);
+    if (n > 0 && vsnprintf(p, size + 1, fmt, again) != n) {
+        size = 0;
+    }
+    va_end(again);
+    return (struct str){p, size};
+}
+
+size_t arena_used(const struct arena *a)
+{
+    return a->used;
+}

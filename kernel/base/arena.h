@@ -1,0 +1,42 @@
+/* An arena: memory that is taken piece by piece and freed as a whole. One per session and per
+ * loaded document. Memory exhaustion ends the process with a message (mem_exhausted): what was
+ * written before is on disk, and no caller can do better; so nothing here returns NULL. */
+#ifndef KERNEL_BASE_ARENA_H
+#define KERNEL_BASE_ARENA_H
+
+#include "kernel/base/str.h"
+
+struct arena;
+
+/* A new, empty arena. The caller owns it. Never NULL. */
+struct arena *arena_new(void);
+
+/* Frees the arena and everything taken from it. NULL is allowed. */
+void arena_free(struct arena *a);
+
+/* `size` zeroed bytes, aligned for any type, valid until arena_free. size 0 gives a unique pointer.
+ */
+void *arena_alloc(struct arena *a, size_t size);
+
+/* An array of `count` zeroed elements of `size` bytes; an overflow of the product ends the process.
+ */
+void *arena_array(struct arena *a, size_t count, size_t size);
+
+/* A copy of `s` followed by a NUL that is not counted. */
+struct str arena_str(struct arena *a, struct str s);
+
+/* A NUL-terminated copy of `s`. */
+char *arena_cstr(struct arena *a, struct str s);
+
+/* printf into the arena; the NUL is not counted. */
+struct str arena_printf(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Bytes taken so far, for limits and tests. */
+size_t arena_used(const struct arena *a);
+
+/* malloc, calloc(1, n), realloc that never return NULL. Freed with free(). */
+void *mem_alloc(size_t size);
+void *mem_zero(size_t size);
+void *mem_grow(void *p, size_t size);
+#endif

@@ -1,0 +1,76 @@
+#include "kernel/base/err.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void fill(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
+                 const char *fmt, va_list args)
+{
+    e->code = code;
+    e->line = line;
+    e->column = column;
+    e->file[0] = '\0';
+    if (file != NULL) {
+        size_t n = strlen(file);
+        if (n >= sizeof e->file) {
+            n = sizeof e->file - 1;
+        }
+        memmove(e->file, file, n);
+        e->file[n] = '\0';
+    }
+    if (vsnprintf(e->message, sizeof e->message, fmt, args) < 0) {
+        e->message[0] = '\0';
+    }
+}
+
+int err_set(struct err *e, int code, const char *fmt, ...)
+{
+    if (e != NULL) {
+        va_list args;
+        va_start(args, fmt);
+        fill(e, code, NULL, 0, 0, fmt, args);
+        va_end(args);
+    }
+    return code;
+}
+
+int err_at(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
+           const char *fmt, ...)
+{
+    if (e != NULL) {
+        va_list args;
+        va_start(args, fmt);
+        fill(e, code, file, line, column, fmt, args);
+        va_end(args);
+    }
+    return code;
+}
+
+const char *err_text(const struct err *e, char *out, unsigned size)
+{
+    int n = 0;
+    if (e->file[0] == '\0') {
+        n = snprintf(out, size, "%s", e->message);
+    } else if (e->line == 0) {
+        n = snprintf(out, size, "%s: %s", e->file, e->message);
+    } else if (e->column == 0) {
+        n = snprintf(out, size, "%s:%u: %s", e->file, e->line, e->message);
+    } else {
+        n = snprintf(out, size, "%s:%u:%u: %s", e->file, e->line, e->column, e->message);
+    }
+    if (n < 0 && size > 0) {
+        out[0] = '\0';
+    }
+    return out;
+}
+
+const char *err_name(int code)
+{
+#define ERR_CASE(name, value, text)                                                                \
+    case name: return text;
+    switch (code) {
+        ERR_CODES(ERR_CASE)
+    }
+#undef ERR_CASE
+    return "unknown error";
+}

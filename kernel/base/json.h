@@ -1,0 +1,39 @@
+/* JSON text (RFC 8259): strict parsing with positions, exact numbers, canonical form, writing. */
+#ifndef KERNEL_BASE_JSON_H
+#define KERNEL_BASE_JSON_H
+
+#include "kernel/base/err.h"
+#include "kernel/base/val.h"
+
+enum { JSON_DEPTH_MAX = 512 };
+
+/* Parses one JSON text (white space around it allowed, a UTF-8 BOM too) into `arena`. Strict: no
+ * trailing text, no leading zeros, no NaN, valid UTF-8; lone \u surrogates become U+FFFD.
+ * file: named in errors, may be NULL. text must stay valid as long as the arena (raw spans point
+ * in). Returns 0 and *out; ERR_INPUT with position; ERR_LIMIT beyond JSON_DEPTH_MAX. */
+int json_parse(struct arena *arena, const char *file, struct str text, struct val **out,
+               struct err *e) MUST_CHECK;
+
+/* How far a text that json_parse refused got: true when it only ends too early (half JSON), so that
+ * more bytes could make it valid. */
+bool json_is_prefix(struct str text);
+
+/* Appends a JSON string literal: escapes only what must be (quote, backslash, controls), keeps
+ * other UTF-8, writes U+FFFD for bytes that are not UTF-8. */
+void json_add_string(struct buf *out, struct str s);
+
+/* Appends v as compact JSON (no white space), order and number text kept. */
+void json_add(struct buf *out, const struct val *v);
+
+/* Appends v with ", " and ": ", on one line. */
+void json_add_spaced(struct buf *out, const struct val *v);
+
+/* Appends v as a request body is stored in cassettes: the top object's members a line each with two
+ * spaces, the items of their non-empty lists a line each with four, everything deeper spaced on one
+ * line; ends without a newline. Other values are written spaced. */
+void json_add_pretty(struct buf *out, const struct val *v);
+
+/* Appends the canonical form: keys sorted by bytes, last duplicate kept, numbers by num_canonical.
+ * Two values are equal as data exactly when their canonical forms are the same bytes. */
+void json_add_canonical(struct buf *out, const struct val *v);
+#endif

@@ -1,0 +1,18 @@
+/* Regular expressions (PCRE2, used in regex.c alone): UTF, search semantics, with match limits. */
+#ifndef KERNEL_BASE_REGEX_H
+#define KERNEL_BASE_REGEX_H
+
+#include "kernel/base/err.h"
+#include "kernel/base/str.h"
+
+struct regex;
+
+/* Compiles a pattern. ERR_INPUT with PCRE2's reason and the offset in the message. Owned by the
+ * caller. */
+int regex_new(struct str pattern, struct regex **out, struct err *e) MUST_CHECK;
+void regex_free(struct regex *r);
+
+/* 1 = found anywhere in s, 0 = not; ERR_LIMIT when the pattern needs more than the match limit;
+ * subjects that are not UTF-8 do not match. */
+int regex_search(const struct regex *r, struct str s) MUST_CHECK;
+#endif

@@ -1,0 +1,187 @@
+#include "kernel/base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/base/arena.h"
+
+enum { BUF_BYTES_MAX = 1 << 30, BUF_BYTES_FIRST = 256 };
+
+struct str str_of(const char *z)
+{
+    return (struct str){z, z == NULL ? 0 : strlen(z)};
+}
+
+bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+bool str_is(struct str a, const char *z)
+{
+    return str_eq(a, str_of(z));
+}
+
+bool str_starts(struct str a, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return a.n >= n && (n == 0 || memcmp(a.p, prefix, n) == 0);
+}
+
+bool str_ends(struct str a, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    return a.n >= n && (n == 0 || memcmp(a.p + a.n - n, suffix, n) == 0);
+}
+
+int str_cmp(struct str a, struct str b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n == 0 ? 0 : memcmp(a.p, b.p, n);
+    if (c != 0) {
+        return c;
+    }
+    return a.n == b.n ? 0 : a.n < b.n ? -1 : 1;
+}
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+bool str_is_nocase(struct str a, const char *z)
+{
+    if (a.n != strlen(z)) {
+        return false;
+    }
+    for (size_t i = 0; i < a.n; i++) {
+        if (lower(a.p[i]) != lower(z[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t str_find(struct str s, struct str needle)
+{
+    if (needle.n == 0) {
+        return 0;
+    }
+    size_t at = 0;
+    while (needle.n <= s.n - at) {
+        const char *hit = memchr(s.p + at, needle.p[0], s.n - at - needle.n + 1);
+        if (hit == NULL) {
+            return SIZE_MAX;
+        }
+        if (memcmp(hit, needle.p, needle.n) == 0) {
+            return (size_t)(hit - s.p);
+        }
+        at = (size_t)(hit - s.p) + 1;
+    }
+    return SIZE_MAX;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n > 0 && is_space(s.p[0])) {
+        s.p++;
+        s.n--;
+    }
+    while (s.n > 0 && is_space(s.p[s.n - 1])) {
+        s.n--;
+    }
+    return s;
+}
+
+struct str str_slice(struct str s, size_t from, size_t to)
+{
+    to = to > s.n ? s.n : to;
+    from = from > to ? to : from;
+    return (struct str){from == 0 ? s.p : s.p + from, to - from};
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->p);
+    *b = (struct buf){.max = b->max};
+}
+
+void buf_clear(struct buf *b)
+{
+    b->n = 0;
+    b->truncated = false;
+}
+
+/* Makes room for `extra` bytes and a NUL. False when the cap forbids it. */
+static bool reserve(struct buf *b, size_t extra)
+{
+    size_t max = b->max == 0 ? BUF_BYTES_MAX : b->max;
+    if (b->truncated || extra > max || b->n > max - extra) {
+        b->truncated = true;
+        return false;
+    }
+    size_t need = b->n + extra + 1;
+    if (need > b->cap) {
+        size_t cap = b->cap == 0 ? BUF_BYTES_FIRST : b->cap;
+        while (cap < need) {
+            cap *= 2;
+        }
+        b->p = mem_grow(b->p, cap);
+        b->cap = cap;
+    }
+    return true;
+}
+
+void buf_add(struct buf *b, struct str s)
+{
+    if (s.n > 0 && reserve(b, s.n)) {
+        memcpy(b->p + b->n, s.p, s.n);
+        b->n += s.n;
+    }
+}
+
+void buf_addz(struct buf *b, const char *z)
+{
+    buf_add(b, str_of(z));
+}
+
+void buf_char(struct buf *b, char c)
+{
+    if (reserve(b, 1)) {
+        b->p[b->n++] = c;
+    }
+}
+
+void buf_int(struct buf *b, int64_t v)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof digits, "%lld", (long long)v);
+    buf_add(b, (struct str){digits, n < 0 ? 0 : (size_t)n});
+}
+
+void buf_fmt(struct buf *b, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (n > 0 && reserve(b, (size_t)n)) {
+        if (vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again) == n) {
+            b->n += (size_t)n;
+        }
+    }
+    va_end(again);
+}
+
+struct str buf_str(const struct buf *b)
+{
+    return (struct str){b->p, b->n};
+}

@@ -1,0 +1,63 @@
+/* Strings are a pointer and a length; nothing may assume a NUL. Builders grow up to a cap. */
+#ifndef KERNEL_BASE_STR_H
+#define KERNEL_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A view of bytes that somebody else owns. p may be NULL when n is 0. */
+struct str {
+    const char *p;
+    size_t n;
+};
+
+#define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
+
+/* For printf's "%.*s". Cut at INT_MAX by the cast, so only for short texts. */
+#define STR_FMT(s) (int)(s).n, (s).p
+
+/* A view of a NUL-terminated string; NULL gives the empty view. */
+struct str str_of(const char *z);
+
+bool str_eq(struct str a, struct str b);
+bool str_is(struct str a, const char *z);
+bool str_starts(struct str a, const char *prefix);
+bool str_ends(struct str a, const char *suffix);
+
+/* Byte order, like memcmp, the shorter first. < 0, 0, > 0. */
+int str_cmp(struct str a, struct str b);
+
+/* ASCII letters compared without case. */
+bool str_is_nocase(struct str a, const char *z);
+
+/* Where `needle` begins in `s`, or SIZE_MAX. The empty needle is found at 0. */
+size_t str_find(struct str s, struct str needle);
+
+/* `s` without leading and trailing ASCII white space. */
+struct str str_trim(struct str s);
+
+/* Part [from, to) of `s`; both are clamped to the length. */
+struct str str_slice(struct str s, size_t from, size_t to);
+
+/* A growing buffer. Owned memory, freed by buf_free. Zero-initialised is empty and uncapped (1
+ * GiB). */
+struct buf {
+    char *p;
+    size_t n;
+    size_t cap;
+    size_t max;     /* most bytes it may hold; 0 = 1 GiB */
+    bool truncated; /* something did not fit and was left out, from then on everything is */
+};
+
+void buf_free(struct buf *b);
+void buf_clear(struct buf *b); /* empty again; keeps the memory */
+void buf_add(struct buf *b, struct str s);
+void buf_addz(struct buf *b, const char *z);
+void buf_char(struct buf *b, char c);
+void buf_int(struct buf *b, int64_t v);
+void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The content, valid until the buffer changes. */
+struct str buf_str(const struct buf *b);
+#endif

@@ -1,0 +1,29 @@
+/* YAML documents (libyaml underneath, used in yaml.c alone) as values with positions. */
+#ifndef KERNEL_BASE_YAML_H
+#define KERNEL_BASE_YAML_H
+
+#include "kernel/base/err.h"
+#include "kernel/base/val.h"
+
+/* How plain scalars resolve: our own files follow YAML 1.2's core schema; other programs' cassettes
+ * follow PyYAML's SafeLoader (YAML 1.1: yes/no/on/off, 0o and 0 octal, sexagesimals, 1_000, ~;
+ * dates stay strings). */
+enum yaml_rules { YAML_CORE, YAML_PYYAML };
+
+enum {
+    YAML_DEPTH_MAX = 200,      /* nesting */
+    YAML_NODES_MAX = 4000000,  /* values after aliases are expanded */
+    YAML_BYTES_MAX = 256 << 20 /* of input */
+};
+
+/* Parses one document. file: named in errors, may be NULL. A text that begins with '{' or '[' and
+ * is valid JSON is read as JSON. A leading BOM is allowed; UTF-16 and bytes that are not UTF-8 are
+ * refused. Aliases and merge keys (<<) are expanded within YAML_NODES_MAX; an alias inside its own
+ * anchor is an error. Duplicate keys are an error at the second (YAML_CORE) or the last counts
+ * (YAML_PYYAML). Map keys that are not strings become their text. !!binary gives a string with
+ * `binary` set. Returns 0 and *out (in arena); ERR_INPUT with line and column in characters (both
+ * from 1): syntax, encoding, an empty document, more than one document; ERR_LIMIT beyond the limits
+ * above. */
+int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
+               struct val **out, struct err *e) MUST_CHECK;
+#endif

@@ -1,0 +1,156 @@
+/* The agent loop as a state machine without I/O: feed it what happened, poll it for what to do
+ * next, take the lines of its event log. kernel.c opens with its invariants, states and
+ * transitions.
+ *
+ *     struct kernel *k = kernel_new(&config);
+ *     kernel_feed(k, &(struct event){.kind = EV_USER_MESSAGE, .text = prompt}, 0);
+ *     while (kernel_poll(k, &cmd)) { carry out cmd; later feed its outcome }
+ */
+#ifndef KERNEL_CORE_KERNEL_H
+#define KERNEL_CORE_KERNEL_H
+
+#include "kernel/base/err.h"
+#include "kernel/core/model.h"
+
+struct kernel;
+
+/* How a run ended; the words of FORMATS.md. */
+#define RUN_STATUSES(X)                                                                            \
+    X(RUN_COMPLETED, "completed")                                                                  \
+    X(RUN_MAX_STEPS, "max_steps")                                                                  \
+    X(RUN_TOKEN_BUDGET, "token_budget")                                                            \
+    X(RUN_TIME_BUDGET, "time_budget")                                                              \
+    X(RUN_COST_BUDGET, "cost_budget")                                                              \
+    X(RUN_CALL_BUDGET, "call_budget")                                                              \
+    X(RUN_REPEATED_CALLS, "repeated_calls")                                                        \
+    X(RUN_NO_PROGRESS, "no_progress")                                                              \
+    X(RUN_TRUNCATED, "truncated")                                                                  \
+    X(RUN_REFUSED, "refused")                                                                      \
+    X(RUN_SCRIPT_MISMATCH, "script_mismatch")                                                      \
+    X(RUN_MODEL_ERROR, "model_error")                                                              \
+    X(RUN_CASSETTE_MISS, "cassette_miss")                                                          \
+    X(RUN_CANCELLED, "cancelled")
+
+#define KERNEL_ENUM(name, text) name,
+enum run_status { RUN_STATUSES(KERNEL_ENUM) };
+#undef KERNEL_ENUM
+
+const char *run_status_name(enum run_status s);
+bool run_status_of_name(struct str name, enum run_status *out);
+
+/* Limits of a run; a spent one ends it with a status (K8). */
+struct budget {
+    int64_t steps;           /* model replies; ≥ 1 */
+    int64_t tokens;          /* input + output, all replies */
+    int64_t seconds;         /* since the run began */
+    int64_t cost_nano;       /* nano-units of the currency; not checked while a cost is unknown */
+    int64_t calls;           /* tool calls in the run */
+    int64_t calls_per_reply; /* the excess gets a LIMIT result */
+};
+#define BUDGET_DEFAULT ((struct budget){25, 60000, 120, 500000000, 50, 10})
+
+enum repeat_policy { REPEAT_BLOCK, REPEAT_CACHE, REPEAT_ALLOW };
+
+/* Everything that decides a run besides the events. Views must stay valid until kernel_free. */
+struct kernel_config {
+    struct str run;        /* id, [0-9a-f]{12} by custom */
+    uint64_t seed;         /* for jitter; ≤ 2^53 */
+    struct str started_at; /* RFC 3339 UTC with milliseconds */
+    struct str model;
+    struct str provider;           /* openai | responses | anthropic */
+    struct str system;             /* p NULL = none */
+    const struct tool_spec *tools; /* in the order of the wire */
+    size_t n_tools;
+    struct budget budget;
+    enum repeat_policy repeat;
+    int64_t max_consecutive; /* identical calls in a row that end the run; ≥ 2 */
+    int64_t tool_retries;    /* per call, for retryable failures of read-only or idempotent tools */
+    int64_t tool_backoff_ms;
+    int64_t model_attempts; /* ≥ 1 */
+    int64_t backoff_ms;     /* base of the model's backoff */
+    int64_t backoff_cap_ms;
+    struct str currency; /* of cost_nano */
+};
+
+/* Defaults of every setting; run, started_at, model are empty and must be set. */
+struct kernel_config kernel_config_default(void);
+
+enum event_kind {
+    EV_USER_MESSAGE, /* text */
+    EV_DELTA,        /* text: a part of the reply was shown */
+    EV_REPLY,        /* reply */
+    EV_FAILURE,      /* failure */
+    EV_TOOL_RESULT,  /* call_id, output (truncated to the tool's max_output before it is fed) */
+    EV_CANCEL,       /* text: the reason */
+    EV_TIME          /* nothing but the time */
+};
+
+/* Something that happened. Views need to live only during kernel_feed. */
+struct event {
+    enum event_kind kind;
+    struct str text;
+    struct str call_id;
+    const struct reply *reply;
+    const struct failure *failure;
+    const struct tool_output *output;
+};
+
+enum command_kind {
+    CMD_CALL_MODEL, /* messages, n_messages, step, attempt */
+    CMD_STOP_MODEL, /* the open model call is no longer wanted; nothing of it may be fed any more */
+    CMD_CALL_TOOL,  /* call_id, name, arguments, tool, order, attempt */
+    CMD_STOP_TOOL,  /* call_id: likewise */
+    CMD_FINISH      /* status: the run is over; the last command of a run */
+};
+
+/* Something to do. Views are valid until kernel_free. */
+struct command {
+    enum command_kind kind;
+    const struct message *messages;
+    size_t n_messages;
+    int64_t step;
+    int64_t attempt; /* from 1 */
+    struct str call_id;
+    struct str name;
+    struct str arguments; /* a JSON object: checked, "" made {}, coerced where the schema allows */
+    size_t tool;          /* index into config.tools */
+    uint32_t order; /* of the call in the run, from 1: results due at the same ms are fed by it */
+    enum run_status status;
+};
+
+/* A kernel for one run; config is copied (its views are not). The log's first line is ready at
+ * once. Owned by the caller. */
+struct kernel *kernel_new(const struct kernel_config *config);
+void kernel_free(struct kernel *k); /* NULL allowed */
+
+/* Something happened at now_ms (since the run began; not before the last one fed).
+ * Returns 0; ERR_STATE when the event cannot happen now (a second result for a call, a reply that
+ * nobody asked for, anything after the end): nothing changes then. */
+int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms) MUST_CHECK;
+
+/* The next thing to do into *cmd; false when there is none until something is fed. */
+bool kernel_poll(struct kernel *k, struct command *cmd);
+
+/* When to feed EV_TIME at the latest; UINT64_MAX = never. */
+uint64_t kernel_deadline(const struct kernel *k);
+
+/* Log lines made since the last call, whole lines each with its newline; valid until the next
+ * kernel_feed. */
+struct str kernel_take_log(struct kernel *k);
+
+/* What the run came to. Valid after CMD_FINISH; views until kernel_free. */
+struct run_result {
+    enum run_status status;
+    int64_t steps;
+    int64_t calls_made;
+    struct usage usage;
+    int64_t cost_nano; /* -1 = unknown */
+    uint64_t ended_ms;
+    struct str answer; /* p NULL = none */
+    struct str reason; /* for people: why it ended so (the provider's message, the budget) */
+};
+bool kernel_result(const struct kernel *k, struct run_result *out); /* false while it runs */
+
+/* The history so far, as the next request would carry it. Valid until the next kernel_feed. */
+const struct message *kernel_history(const struct kernel *k, size_t *n);
+#endif

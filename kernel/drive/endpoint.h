@@ -1,0 +1,32 @@
+/* A model over HTTP: a codec and a transport make an llm. */
+#ifndef KERNEL_DRIVE_ENDPOINT_H
+#define KERNEL_DRIVE_ENDPOINT_H
+
+#include "kernel/drive/sched.h"
+#include "kernel/llm.h"
+#include "kernel/wire/wire.h"
+
+struct endpoint_options {
+    enum wire_format format;
+    struct str base_url; /* with or without /v1 and a trailing slash; n 0 = the provider's own */
+    struct str api_key;  /* n 0 = no auth header */
+};
+
+/* An llm over `transport` (which must outlive it and is not freed with it). Option texts are
+ * copied. */
+struct llm *llm_endpoint(struct transport *transport, const struct endpoint_options *o);
+
+struct transport_limits {
+    int64_t connect_ms; /* 10 000 by default */
+    int64_t idle_ms;    /* no byte for so long: 60 000 */
+    int64_t total_ms;   /* 600 000 */
+};
+#define TRANSPORT_LIMITS_DEFAULT ((struct transport_limits){10000, 60000, 600000})
+
+/* Live HTTP by libcurl's multi interface on the loop (curl.c, the one file that includes curl).
+ * HTTP/2 where the server has it. One may serve many sessions when each starts its calls through
+ * its own handle: this handle is for one session, whose clock is touched before each sink call;
+ * connections are shared by the loop. curl is started at first need. */
+struct transport *transport_curl(struct loop *loop, struct sched *s,
+                                 struct transport_limits limits);
+#endif

@@ -1,0 +1,45 @@
+/* Files, clocks and randomness of the machine: the only places that touch them. */
+#ifndef KERNEL_DRIVE_FILES_H
+#define KERNEL_DRIVE_FILES_H
+
+#include "kernel/base/arena.h"
+#include "kernel/base/err.h"
+
+/* The whole file at `path` ("-" = standard input) into arena. ERR_NOT_FOUND, ERR_IO (the reason in
+ * words; a folder is refused), ERR_LIMIT beyond max_bytes. */
+int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+              struct err *e) MUST_CHECK;
+
+/* Writes `data` beside path, flushes it to disk and renames it into place, so that path holds the
+ * old or the new bytes, never a part. ERR_IO. */
+int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
+
+/* A file that only grows; each append is one write(2), so that it survives kill -9. */
+struct appender;
+enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONTINUE };
+/* ERR_EXISTS, ERR_IO. path "-" = standard output. */
+int appender_open(const char *path, enum append_mode mode, struct appender **out,
+                  struct err *e) MUST_CHECK;
+/* ERR_IO on a full disk and the like; what was written before stays. */
+int appender_add(struct appender *a, struct str data, struct err *e) MUST_CHECK;
+/* fsync and close; frees a in every case. */
+int appender_close(struct appender *a, struct err *e) MUST_CHECK;
+
+/* Creates a folder and its parents. ERR_IO, also when something else has the name. */
+int dir_make(const char *path, struct err *e) MUST_CHECK;
+bool path_exists(const char *path);
+bool path_is_dir(const char *path);
+
+/* The part of path before its last slash, "." when there is none; in arena. */
+const char *path_dir(struct arena *arena, const char *path);
+/* dir/name, or name when it is absolute; in arena. */
+const char *path_join(struct arena *arena, const char *dir, const char *name);
+
+/* Unix time in milliseconds; random 64 bits from the system. */
+int64_t clock_unix_ms(void);
+uint64_t random_u64(void);
+
+/* "2026-11-29T18:00:00.000Z" from Unix milliseconds, and back; false for text of another form. */
+struct str time_text(struct arena *arena, int64_t unix_ms);
+bool time_parse(struct str text, int64_t *unix_ms);
+#endif

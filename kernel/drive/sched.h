@@ -1,0 +1,49 @@
+/* Time for one session: what its "now" is and what is due when. A virtual scheduler jumps from one
+ * due thing to the next (fake and replay); a real one follows the event loop's clock. Everything
+ * that a session hears comes through here, so that recording and replay see the same milliseconds.
+ */
+#ifndef KERNEL_DRIVE_SCHED_H
+#define KERNEL_DRIVE_SCHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct loop; /* the event loop: see loop.h */
+struct sched;
+struct timer;
+
+/* A virtual clock, starting at 0. loop: asked to run it (loop_run) when something is due. */
+struct sched *sched_virtual(struct loop *loop);
+
+/* The loop's monotonic clock, counted from now on. */
+struct sched *sched_real(struct loop *loop);
+
+/* Frees it; things still due are dropped. NULL allowed. */
+void sched_free(struct sched *s);
+
+bool sched_is_virtual(const struct sched *s);
+
+/* Milliseconds since it was made: the one authoritative now; constant during a callback. */
+uint64_t sched_now(const struct sched *s);
+
+/* Calls fn(arg) when `delay_ms` has passed, never from inside this call. Things due at the same
+ * millisecond come by `order`, then in order of posting. order: 0 for everything but tool results,
+ * which carry their call's number. Where a lower nonzero order becomes due in a millisecond in
+ * which a higher one has already come, the clock moves on by 1 ms first. The handle is valid until
+ * fn is called or sched_cancel. */
+struct timer *sched_post(struct sched *s, uint64_t delay_ms, uint32_t order, void (*fn)(void *arg),
+                         void *arg);
+/* Calls fn(arg) at an absolute millisecond (now if past). Under a real clock `now` is exactly
+ * `at_ms` in the callback unless it has moved past it, so that a late wake-up leaves no trace.
+ * Comes after everything else due at that millisecond. */
+struct timer *sched_wake(struct sched *s, uint64_t at_ms, void (*fn)(void *arg), void *arg);
+void sched_cancel(struct sched *s, struct timer *t); /* t NULL allowed */
+
+/* Work in the world is under way (a child process): virtual time stands still until it has ended.
+ * Calls nest. */
+void sched_hold(struct sched *s);
+void sched_release(struct sched *s);
+
+/* Brings `now` up to date before handing on something that came from outside (real clock only). */
+void sched_touch(struct sched *s);
+#endif

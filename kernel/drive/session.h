@@ -1,0 +1,43 @@
+/* A session: one kernel, driven. It carries out the kernel's commands over an llm and a toolbox and
+ * feeds back what happened, at the scheduler's time. */
+#ifndef KERNEL_DRIVE_SESSION_H
+#define KERNEL_DRIVE_SESSION_H
+
+#include "kernel/core/kernel.h"
+#include "kernel/drive/sched.h"
+#include "kernel/llm.h"
+#include "kernel/toolbox.h"
+
+struct session;
+
+struct session_options {
+    struct kernel_config config; /* views must outlive the session */
+    struct str prompt;           /* likewise */
+    struct llm *llm;             /* these three must outlive it */
+    struct toolbox *tools;
+    struct sched *sched;
+    bool stream;            /* ask for streaming, hand on deltas */
+    struct str temperature; /* number text; n 0 = not sent */
+    int64_t max_tokens;     /* -1 = not sent */
+    void *ctx;
+    /* Whole lines of the event log, as soon as they are made. Nonzero = they could not be kept: the
+     * run is cancelled. May be NULL. */
+    int (*log)(void *ctx, struct str lines);
+    void (*delta)(void *ctx, struct str text); /* may be NULL */
+    void (*done)(void *ctx); /* once, when the run is over; session_result is valid then; free later
+                                or here */
+};
+
+/* Starts a run; its first steps happen in the loop's next turn. */
+struct session *session_new(const struct session_options *o);
+
+/* Stops what is open, closes the log with `cancelled` (K24) and calls done. Nothing after the end.
+ */
+void session_cancel(struct session *s, struct str reason);
+
+const struct kernel *session_kernel(const struct session *s);
+bool session_result(const struct session *s, struct run_result *out);
+
+/* Stops everything still open, without a word to the log. NULL allowed. */
+void session_free(struct session *s);
+#endif

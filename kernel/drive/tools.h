@@ -1,0 +1,46 @@
+/* Tool files, built-in tools, and the toolbox that runs them. */
+#ifndef KERNEL_DRIVE_TOOLS_H
+#define KERNEL_DRIVE_TOOLS_H
+
+#include "kernel/base/doc.h"
+#include "kernel/drive/sched.h"
+#include "kernel/toolbox.h"
+
+/* Tools as loaded: what the model sees, and where each gets its answers. */
+struct toolset;
+
+/* No tools. Owned by the caller; everything in it lives until toolset_free. */
+struct toolset *toolset_new(void);
+void toolset_free(struct toolset *t); /* NULL allowed */
+
+/* Adds the tools of a tool file. ERR_IO; ERR_INPUT with file:line:column: unknown keys, wrong
+ * types, a name used twice (also across files), no source or several, a schema that is none. */
+int toolset_add_file(struct toolset *t, const char *path, struct err *e) MUST_CHECK;
+
+/* Adds the tools of a list that stands in another document (a golden set). Commands and files in it
+ * are relative to `dir`. */
+int toolset_add_list(struct toolset *t, struct doc d, const struct val *list, const char *dir,
+                     struct err *e) MUST_CHECK;
+
+/* Adds a built-in tool: calculator, search_docs, now, task_done. ERR_NOT_FOUND. */
+int toolset_add_builtin(struct toolset *t, struct str name, struct err *e) MUST_CHECK;
+
+/* The specs, in order of registration. */
+const struct tool_spec *toolset_specs(const struct toolset *t, size_t *n);
+
+enum tool_source { TOOL_BUILTIN, TOOL_COMMAND, TOOL_HTTP, TOOL_CANNED };
+/* Where the tool called `name` gets its answers; false when there is none. */
+bool toolset_source(const struct toolset *t, struct str name, enum tool_source *out);
+
+/* A toolbox that runs the set's tools for one session. started_at_ms: Unix time of the session's
+ * start, for `now`, which shows that plus sched_now. Under a virtual scheduler a command holds the
+ * clock and takes 0 ms. A canned answer takes its delay_ms. At most 16 commands of one process run
+ * at once, the others wait. The toolset must outlive it. */
+struct toolbox *toolbox_local(const struct toolset *t, struct sched *s, struct loop *loop,
+                              int64_t started_at_ms);
+
+/* Evaluates an arithmetic expression: decimal numbers, + - * / **, unary + -, parentheses; exact
+ * decimal, division to 28 significant digits. Appends {"ok":true,"expression":…,"value":…} to out,
+ * or an object with "ok":false and error BAD_EXPRESSION. Source of the tool: seed S2. */
+void calculator_answer(struct str expression, struct buf *out);
+#endif

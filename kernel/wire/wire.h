@@ -1,0 +1,117 @@
+/* Codecs between the model messages of core and providers' JSON and SSE. Pure. Sources: OpenAI API
+ * reference (Chat Completions, Responses), Anthropic Messages API reference, WHATWG HTML
+ * "server-sent events". */
+#ifndef KERNEL_WIRE_WIRE_H
+#define KERNEL_WIRE_WIRE_H
+
+#include "kernel/base/err.h"
+#include "kernel/http.h"
+#include "kernel/llm.h"
+
+enum wire_format { WIRE_CHAT, WIRE_RESPONSES, WIRE_MESSAGES };
+
+/* The version of the encoder, written into cassettes: raised when the bytes of a request change. */
+enum { WIRE_ENCODER_VERSION = 1 };
+
+/* The provider's name in logs and flags: "openai", "responses", "anthropic". */
+const char *wire_provider(enum wire_format f);
+bool wire_of_provider(struct str name, enum wire_format *out);
+
+/* The format by the end of a URL's path (before ? and #): /chat/completions, /responses,
+ * /v1/messages; false for anything else. */
+bool wire_of_url(struct str url, enum wire_format *out);
+
+/* The path below the base URL: "chat/completions", "responses", "messages". */
+const char *wire_path(enum wire_format f);
+
+/* ---- client side ---- */
+
+/* Appends the request body as compact JSON: only what is set, keys in a fixed order (model,
+ * messages, tools, stream, stream_options {"include_usage": true} when streaming, temperature,
+ * max_completion_tokens). ERR_UNSUPPORTED for a format whose client side is not there yet. */
+int wire_encode_request(enum wire_format f, const struct llm_request *rq, struct buf *out,
+                        struct err *e) MUST_CHECK;
+
+/* A tool call that the provider itself carried out (web search, code execution). */
+struct wire_server_call {
+    struct str id;
+    struct str name;
+    struct str arguments; /* as sent; n 0 when the provider shows none */
+};
+
+/* What an answer came to: a reply or a failure. Views live as long as the decoder. */
+struct wire_result {
+    bool ok;
+    struct reply reply;     /* ok */
+    struct failure failure; /* not ok */
+    struct wire_server_call *server_calls;
+    size_t n_server_calls;
+    bool streamed; /* the body was an event stream, by its content type or, without one, by its look
+                    */
+};
+
+struct wire_decoder;
+
+/* A decoder for one answer. status and headers as they came; views needed only during the call. */
+struct wire_decoder *wire_decoder_new(enum wire_format f, int status,
+                                      const struct http_header *headers, size_t n_headers);
+void wire_decoder_free(struct wire_decoder *d); /* NULL allowed */
+
+/* Takes the next bytes of the body, split anywhere. Memory is bounded: beyond 64 MiB the answer is
+ * a failure. */
+void wire_decoder_feed(struct wire_decoder *d, struct str bytes);
+
+/* Text of the reply that came since the last call (streamed answers only); n 0 = none. Valid until
+ * the next feed. */
+struct str wire_decoder_delta(struct wire_decoder *d);
+
+/* The body has ended (`clean`: as it should; else reset, timeout or refused). What it was into
+ * *out: an answer with a status outside 200–299, an error object, a body that is no reply (HTML,
+ * bad JSON, a stream that ends without finish reason) are failures with class, the provider's
+ * message and Retry-After. The same for every split of the body. */
+void wire_decoder_end(struct wire_decoder *d, enum http_end end, struct str detail,
+                      struct wire_result *out);
+
+/* ---- reading requests (cassette show, fake models) ---- */
+
+/* Names of the tools that a request body offers, in its order, into *out (in arena); 0 when none.
+ */
+size_t wire_offered_tools(enum wire_format f, const struct val *body, struct arena *arena,
+                          struct str **out);
+
+/* A request's messages in our model (in arena): text blocks joined, calls, tool results. Never
+ * fails: what it does not know is left out. A system prompt outside the messages comes first.
+ * Returns the count. */
+size_t wire_request_messages(enum wire_format f, const struct val *body, struct arena *arena,
+                             struct message **out);
+
+/* ---- server side ---- */
+
+struct wire_reply_options {
+    struct str model;
+    struct str id;     /* "chatcmpl-1" */
+    int64_t created_s; /* Unix time in the reply */
+    bool stream;
+    bool include_usage; /* stream: whether the client asked for the usage chunk */
+    /* stream: text and arguments are cut into pieces of at most this many bytes, at characters; 0 =
+     * one piece */
+    size_t piece_bytes;
+};
+
+/* Appends the HTTP body of a reply: a completion object or an SSE stream with [DONE]. Where `ends`
+ * is not NULL, the offset behind each event is appended to it as a size_t. WIRE_CHAT only;
+ * ERR_UNSUPPORTED else. */
+int wire_encode_reply(enum wire_format f, const struct reply *reply,
+                      const struct wire_reply_options *o, struct buf *out, struct buf *ends,
+                      struct err *e) MUST_CHECK;
+
+/* Appends the provider's error body, e.g. {"error":{"message","type","param","code"}}. */
+void wire_encode_error(enum wire_format f, int status, struct str message, struct buf *out);
+
+/* Adds to a canonical request body what equals its absence: members whose value is the provider's
+ * documented default (stream false, n 1, temperature 1, top_p 1, tool_choice "auto" with tools, …)
+ * are left out of *out. body must be an object; the result (in arena) is for keys, never for
+ * sending. */
+const struct val *wire_without_defaults(enum wire_format f, const struct val *body,
+                                        struct arena *arena);
+#endif
