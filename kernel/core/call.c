@@ -1,0 +1,289 @@
+/* What a reply asked for: ids, arguments, repeats. */
+#include <string.h>
+
+#include "kernel/base/json.h"
+#include "kernel/base/text.h"
+#include "kernel/core/kernel_int.h"
+
+enum { TOOLS_LISTED_MAX = 20 };
+
+/* What the model may try next, by code. */
+static struct str hint_of(const char *code)
+{
+    static const struct {
+        const char *code, *hint;
+    } hints[] = {
+        {"BAD_ARGUMENTS", "send the call again with one JSON object as its arguments"},
+        {"BAD_PARAMETERS", "correct the arguments by the tool's schema and call again"},
+        {"REPEATED_CALL", "use the earlier result, try something else, or answer"},
+        {"TIMEOUT", "try a smaller request or another tool"},
+        {"LIMIT", "make fewer calls, or answer with what is known"},
+        {"TRUNCATED_CALL", "the reply was cut before the call was complete: send a shorter one"},
+        {"DENIED", "do without this call, or ask the user"},
+    };
+    for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++) {
+        if (strcmp(hints[i].code, code) == 0) {
+            return str_of(hints[i].hint);
+        }
+    }
+    return (struct str){NULL, 0};
+}
+
+struct tool_output call_error(struct kernel *k, const char *code, struct str message,
+                              bool retryable)
+{
+    return (struct tool_output){.code = str_of(code),
+                                .message = text_preview(k->arena, message, ERROR_MESSAGE_CHARS - 1),
+                                .hint = hint_of(code),
+                                .retryable = retryable};
+}
+
+/* ids: given ones are kept, a missing or repeated one gets a name of its own. */
+static struct str unique_id(struct kernel *k, struct str id, const struct call *before, size_t n)
+{
+    bool clash = id.n == 0;
+    for (size_t i = 0; i < n && !clash; i++) {
+        clash = str_eq(before[i].id, id);
+    }
+    return clash ? arena_printf(k->arena, "call_%lld_%zu", (long long)k->step, n + 1)
+                 : arena_str(k->arena, id);
+}
+
+static struct tool_output unknown_tool(struct kernel *k, struct str name)
+{
+    const struct kernel_config *c = &k->config;
+    const char **names = arena_array(k->arena, c->n_tools, sizeof *names);
+    struct buf hint = {.max = 4096};
+    buf_addz(&hint, c->n_tools == 0 ? "no tools are offered: answer without" : "available: ");
+    for (size_t i = 0; i < c->n_tools; i++) {
+        names[i] = arena_cstr(k->arena, c->tools[i].name);
+        if (i < TOOLS_LISTED_MAX) {
+            buf_addz(&hint, i == 0 ? "" : ", ");
+            buf_add(&hint, c->tools[i].name);
+        }
+    }
+    const char *close = text_closest(name, names, c->n_tools);
+    struct str shown = text_preview(k->arena, name, 80);
+    struct str message = close == NULL
+                             ? arena_printf(k->arena, "no tool is called %.*s", STR_FMT(shown))
+                             : arena_printf(k->arena, "no tool is called %.*s; did you mean %s?",
+                                            STR_FMT(shown), close);
+    struct tool_output o = call_error(k, "UNKNOWN_TOOL", message, false);
+    o.hint = arena_str(k->arena, buf_str(&hint));
+    buf_free(&hint);
+    return o;
+}
+
+/* The arguments as an object, or a refusal in c->refusal and NULL (K14). */
+static const struct val *parse_arguments(struct kernel *k, struct call *c)
+{
+    struct str text = str_trim(c->arguments);
+    struct val *v = NULL;
+    struct err e;
+    if (text.n == 0 || str_is(text, "null")) {
+        text = STR("{}");
+    }
+    if (json_parse(k->arena, NULL, text, &v, &e) != 0) {
+        c->refusal =
+            json_is_prefix(text)
+                ? call_error(k, "BAD_ARGUMENTS", STR("arguments incomplete, send them again"), true)
+                : call_error(k, "BAD_ARGUMENTS",
+                             arena_printf(k->arena,
+                                          "arguments are not JSON: %s (line %u, "
+                                          "column %u)",
+                                          e.message, e.line, e.column),
+                             true);
+        return NULL;
+    }
+    if (v->kind != VAL_OBJECT) {
+        c->refusal = call_error(k, "BAD_ARGUMENTS",
+                                arena_printf(k->arena, "arguments must be a JSON object, got %s",
+                                             val_kind_name(v->kind)),
+                                true);
+        return NULL;
+    }
+    return v;
+}
+
+/* Checks v by the tool's schema, coercing where that is safe. NULL with c->refusal set when it does
+ * not hold. */
+static const struct val *check_schema(struct kernel *k, struct call *c, const struct val *v)
+{
+    const struct tool_spec *tool = &k->config.tools[c->tool];
+    if (tool->validator == NULL) {
+        return v;
+    }
+    struct buf why = {.max = 4096};
+    if (!schema_valid(tool->validator, v, &why)) {
+        const struct val *better = v;
+        schema_coerce(tool->validator, k->arena, v, &better, &c->coerced);
+        if (c->coerced && schema_valid(tool->validator, better, NULL)) {
+            v = better;
+        } else {
+            c->coerced = false;
+            c->refusal = call_error(k, "BAD_PARAMETERS", arena_str(k->arena, buf_str(&why)), true);
+            v = NULL;
+        }
+    }
+    buf_free(&why);
+    return v;
+}
+
+static struct seen *seen_of(struct kernel *k, struct str key)
+{
+    uint64_t hash = rng_hash(0, key.p, key.n);
+    struct seen **slot = &k->seen[hash % REPEAT_BUCKETS];
+    for (struct seen *s = *slot; s != NULL; s = s->next) {
+        if (s->hash == hash && str_eq(s->key, key)) {
+            return s;
+        }
+    }
+    struct seen *s = arena_alloc(k->arena, sizeof *s);
+    *s = (struct seen){.next = *slot, .hash = hash, .key = arena_str(k->arena, key)};
+    *slot = s;
+    return s;
+}
+
+/* Counts the call and refuses it when it is one too many of its kind (K9). args NULL: it did not
+ * parse, and counts by its text. */
+static void count_repeat(struct kernel *k, struct call *c, const struct val *args)
+{
+    if (c->tool != SIZE_MAX && k->config.tools[c->tool].polling) {
+        return;
+    }
+    struct buf key = {0};
+    buf_add(&key, c->name);
+    buf_char(&key, '\0');
+    if (args == NULL) {
+        buf_add(&key, c->arguments);
+    } else {
+        json_add_canonical(&key, args);
+    }
+    c->seen = seen_of(k, buf_str(&key));
+    buf_free(&key);
+    c->seen->count++;
+    k->streak = c->seen == k->last_seen ? k->streak + 1 : 1;
+    k->last_seen = c->seen;
+    if (k->config.repeat == REPEAT_ALLOW) {
+        return;
+    }
+    if (k->streak >= k->config.max_consecutive) {
+        k->over_repeats = true;
+    }
+    if (c->seen->count >= 2 && c->refusal.code.n == 0) {
+        c->refusal = call_error(k, "REPEATED_CALL",
+                                STR("this tool was already called with these arguments; its result "
+                                    "will not change"),
+                                false);
+    }
+}
+
+static void take_call(struct kernel *k, struct call *c, const struct tool_call *from, size_t i,
+                      bool cut)
+{
+    const struct kernel_config *config = &k->config;
+    c->id = unique_id(k, from->id, k->calls, i);
+    c->name = arena_str(k->arena, from->name);
+    c->arguments = arena_str(k->arena, from->arguments);
+    c->order = ++k->order;
+    c->tool = SIZE_MAX;
+    for (size_t t = 0; t < config->n_tools; t++) {
+        if (str_eq(config->tools[t].name, c->name)) {
+            c->tool = t;
+        }
+    }
+    k->calls_made++;
+    if (cut) {
+        c->refusal =
+            call_error(k, "TRUNCATED_CALL",
+                       STR("the reply was cut off, so its calls are not carried out"), true);
+        return;
+    }
+    if ((int64_t)i >= config->budget.calls_per_reply || k->calls_made > config->budget.calls) {
+        bool run = k->calls_made > config->budget.calls;
+        c->refusal = call_error(
+            k, "LIMIT",
+            arena_printf(k->arena, "at most %lld tool calls %s",
+                         (long long)(run ? config->budget.calls : config->budget.calls_per_reply),
+                         run ? "in a run" : "in one reply"),
+            false);
+        return;
+    }
+    const struct val *args = NULL;
+    if (c->tool == SIZE_MAX) {
+        c->refusal = unknown_tool(k, c->name);
+    } else {
+        args = parse_arguments(k, c);
+    }
+    const struct val *checked =
+        args != NULL && c->refusal.code.n == 0 ? check_schema(k, c, args) : NULL;
+    count_repeat(k, c, checked != NULL ? checked : args);
+    if (checked != NULL && c->refusal.code.n == 0) {
+        struct buf text = {0};
+        json_add(&text, checked);
+        c->checked = arena_str(k->arena, buf_str(&text));
+        buf_free(&text);
+    }
+}
+
+/* One number for what a reply called; 0 when it called a polling tool, which may repeat. */
+static uint64_t sign_of(const struct kernel *k)
+{
+    uint64_t sign = 0;
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].seen == NULL) {
+            return 0;
+        }
+        sign = rng_hash(sign, &k->calls[i].seen->hash, sizeof k->calls[i].seen->hash);
+    }
+    return sign;
+}
+
+void calls_take(struct kernel *k, const struct reply *r, bool cut)
+{
+    k->n_calls = r->n_calls;
+    k->calls = arena_array(k->arena, r->n_calls, sizeof *k->calls);
+    k->serial = false;
+    k->over_repeats = false;
+    for (size_t i = 0; i < r->n_calls; i++) {
+        take_call(k, &k->calls[i], &r->calls[i], i, cut);
+        if (k->calls[i].tool != SIZE_MAX && k->config.tools[k->calls[i].tool].serial) {
+            k->serial = true;
+        }
+    }
+    memmove(k->step_sign, k->step_sign + 1, sizeof k->step_sign - sizeof k->step_sign[0]);
+    k->step_sign[ALTERNATION_STEPS - 1] = r->n_calls == 0 || cut ? 0 : sign_of(k);
+}
+
+struct call *calls_terminal(struct kernel *k)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        if (c->checked.n > 0 && k->config.tools[c->tool].terminal) {
+            return c;
+        }
+    }
+    return NULL;
+}
+
+void call_unsee(struct kernel *k, struct call *c)
+{
+    if (c->seen == NULL) {
+        return;
+    }
+    c->seen->count--;
+    if (c->seen == k->last_seen && k->streak > 0) {
+        k->streak--;
+    }
+}
+
+bool calls_alternate(const struct kernel *k)
+{
+    const uint64_t *s = k->step_sign;
+    for (size_t i = 0; i + 2 < ALTERNATION_STEPS; i++) {
+        if (s[i] == 0 || s[i] != s[i + 2]) {
+            return false;
+        }
+    }
+    return s[1] != 0 && s[0] != s[1];
+}

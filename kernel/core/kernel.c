@@ -1,0 +1,670 @@
+/* The loop.
+ *
+ * Invariants, cited by number in tests:
+ *  I1  The history passes history_check whenever a model is called.
+ *  I2  Each call of a reply gets exactly one result in the history, under its id, in call order.
+ *  I3  An assistant message enters the history before the results of its calls.
+ *  I4  The system message, if any, is message 0, and the only one.
+ *  I5  Time never runs backwards; t_ms in the log never falls.
+ *  I6  At most one model call is open, and none while a tool runs.
+ *  I7  CMD_FINISH comes exactly once and last; after it nothing is fed, commanded or logged.
+ *  I8  tool_start lines stand in call order, tool_result lines in the order of finishing.
+ *  I9  Budgets are looked at before each step and after each reply that wants more; time also while
+ * waiting. I10 A call is never carried out when its reply was cut, nor beside a terminal call. I11
+ * seq counts every line from 1 without a gap.
+ *
+ *              user message
+ *     IDLE ───────────────────► MODEL ◄────────────────────────────┐
+ *                               │ │ ▲                              │
+ *              failure, tries left│ │ retry_at                      │ all answered, budgets left
+ *                               │ ▼ │                              │
+ *                               │ BACKOFF                          │
+ *                reply with calls│                                 │
+ *                               ▼                                  │
+ *                             TOOLS ───────────────────────────────┘
+ *
+ *     any ──► DONE
+ *
+ *  state    event                        goes to   because
+ *  IDLE     user message                 MODEL     a step begins (or DONE: a budget of nothing)
+ *  MODEL    reply without calls          DONE      completed, truncated, refused
+ *  MODEL    reply that pauses            MODEL     the history is sent again, PAUSES_MAX times
+ *  MODEL    reply with calls             TOOLS     they are started, or all refused and answered at
+ * once MODEL    reply with a terminal call   DONE      completed; siblings are cancelled MODEL
+ * failure                      BACKOFF   retryable and tries left; else DONE BACKOFF  time MODEL
+ * the next attempt TOOLS    tool result, time            TOOLS     until every call is answered
+ *  TOOLS    the last answer              MODEL     the next step; or DONE: a budget, repeats
+ *  any      cancel, time budget          DONE      open work is stopped, open calls are answered
+ * CANCELLED any      failure: miss or mismatch    DONE      nothing sensible can follow
+ */
+#include "kernel/core/kernel.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/base/json.h"
+#include "kernel/core/kernel_int.h"
+
+#define STATUS_CASE(id, text)                                                                      \
+    case id: return text;
+
+const char *run_status_name(enum run_status s)
+{
+    switch (s) {
+        RUN_STATUSES(STATUS_CASE)
+    }
+    return "model_error";
+}
+
+bool run_status_of_name(struct str name, enum run_status *out)
+{
+#define STATUS_ITEM(id, text) id,
+    static const enum run_status all[] = {RUN_STATUSES(STATUS_ITEM)};
+#undef STATUS_ITEM
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (str_is(name, run_status_name(all[i]))) {
+            *out = all[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+struct kernel_config kernel_config_default(void)
+{
+    return (struct kernel_config){.provider = STR("openai"),
+                                  .system = {NULL, 0},
+                                  .budget = BUDGET_DEFAULT,
+                                  .repeat = REPEAT_BLOCK,
+                                  .max_consecutive = 3,
+                                  .tool_retries = 1,
+                                  .tool_backoff_ms = 200,
+                                  .model_attempts = 3,
+                                  .backoff_ms = 500,
+                                  .backoff_cap_ms = 60000,
+                                  .currency = STR("USD")};
+}
+
+/* ---- commands and history ---- */
+
+static void command(struct kernel *k, struct command c)
+{
+    if (k->n_commands == k->cap_commands) {
+        size_t cap = k->cap_commands == 0 ? 16 : k->cap_commands * 2;
+        struct command *bigger = arena_array(k->arena, cap, sizeof *bigger);
+        for (size_t i = 0; i < k->n_commands; i++) {
+            bigger[i] = k->commands[(k->first_command + i) % k->cap_commands];
+        }
+        k->commands = bigger;
+        k->first_command = 0;
+        k->cap_commands = cap;
+    }
+    k->commands[(k->first_command + k->n_commands++) % k->cap_commands] = c;
+}
+
+/* Messages handed out in a command stay where they are: a grown history is a new array. */
+static void remember(struct kernel *k, struct message m)
+{
+    if (k->n_history == k->cap_history) {
+        size_t cap = k->cap_history == 0 ? 16 : k->cap_history * 2;
+        struct message *bigger = arena_array(k->arena, cap, sizeof *bigger);
+        if (k->n_history > 0) {
+            memcpy(bigger, k->history, k->n_history * sizeof *bigger);
+        }
+        k->history = bigger;
+        k->cap_history = cap;
+    }
+    k->history[k->n_history++] = m;
+}
+
+static void remember_results(struct kernel *k)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        const struct call *c = &k->calls[i];
+        struct str content = c->output.content;
+        assert(c->state == CALL_ANSWERED);
+        if (!c->output.ok) {
+            struct buf text = {0};
+            buf_addz(&text, "{\"ok\":false,\"error\":");
+            error_add(&text, &c->output);
+            buf_char(&text, '}');
+            content = arena_str(k->arena, buf_str(&text));
+            buf_free(&text);
+        }
+        remember(k, (struct message){.role = ROLE_TOOL, .call_id = c->id, .content = content});
+    }
+    k->n_calls = 0;
+}
+
+/* ---- the end ---- */
+
+static void answer_call(struct kernel *k, struct call *c, struct tool_output o)
+{
+    assert(c->state != CALL_ANSWERED);
+    c->output = o;
+    c->state = CALL_ANSWERED;
+    log_tool_result(k, c);
+}
+
+/* Answers every call that is still open with `code`, stopping what runs. */
+static void close_calls(struct kernel *k, const char *code, struct str message)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        if (c->state == CALL_ANSWERED) {
+            continue;
+        }
+        if (c->state == CALL_RUNNING) {
+            command(k, (struct command){.kind = CMD_STOP_TOOL, .call_id = c->id, .name = c->name});
+        }
+        answer_call(k, c, call_error(k, code, message, false));
+    }
+    remember_results(k);
+}
+
+static void finish(struct kernel *k, enum run_status status, struct str reason)
+{
+    if (k->state == STATE_MODEL && k->attempt > 0) {
+        command(k, (struct command){.kind = CMD_STOP_MODEL});
+    }
+    close_calls(k, "CANCELLED", STR("the run ended before this call was carried out"));
+    k->state = STATE_DONE;
+    k->result.status = status;
+    k->result.reason = arena_str(k->arena, reason);
+    k->result.steps = k->step;
+    k->result.calls_made = k->calls_made;
+    k->result.usage = k->usage;
+    k->result.cost_nano = -1;
+    k->result.ended_ms = k->now;
+    log_run_end(k);
+    command(k, (struct command){.kind = CMD_FINISH, .status = status});
+}
+
+static void complete(struct kernel *k, struct str answer)
+{
+    k->result.answer = answer.p == NULL ? STR("") : answer;
+    log_final(k, k->result.answer);
+    finish(k, RUN_COMPLETED, STR("completed"));
+}
+
+/* ---- budgets ---- */
+
+/* Ends the run when a budget is spent; true when it did. */
+static bool over_budget(struct kernel *k, bool before_step)
+{
+    const struct budget *b = &k->config.budget;
+    enum run_status status;
+    const char *what;
+    int64_t limit;
+    if (before_step && k->step >= b->steps) {
+        status = RUN_MAX_STEPS, what = "steps", limit = b->steps;
+    } else if (k->tokens >= b->tokens) {
+        status = RUN_TOKEN_BUDGET, what = "tokens", limit = b->tokens;
+    } else if (k->now >= (uint64_t)b->seconds * 1000) {
+        status = RUN_TIME_BUDGET, what = "seconds", limit = b->seconds;
+    } else if (before_step && k->calls_made > b->calls) {
+        status = RUN_CALL_BUDGET, what = "tool calls", limit = b->calls;
+    } else {
+        return false;
+    }
+    finish(k, status,
+           arena_printf(k->arena, "the budget of %lld %s is spent after %lld steps and %lld tokens",
+                        (long long)limit, what, (long long)k->step, (long long)k->tokens));
+    return true;
+}
+
+/* ---- calling the model ---- */
+
+static void call_model(struct kernel *k)
+{
+    k->state = STATE_MODEL;
+    k->attempt++;
+    k->attempt_at = k->now;
+    k->shown = false;
+    command(k, (struct command){.kind = CMD_CALL_MODEL,
+                                .messages = k->history,
+                                .n_messages = k->n_history,
+                                .step = k->step,
+                                .attempt = k->attempt});
+}
+
+static void start_step(struct kernel *k)
+{
+    k->state = STATE_IDLE;
+    k->attempt = 0;
+    if (over_budget(k, true)) {
+        return;
+    }
+    k->step++;
+    log_step_start(k);
+    call_model(k);
+}
+
+static int64_t backoff(struct kernel *k, int64_t base, int64_t tries)
+{
+    int64_t cap = k->config.backoff_cap_ms;
+    int64_t wait = base;
+    for (int64_t i = 1; i < tries && wait < cap; i++) {
+        wait *= 2;
+    }
+    wait = wait > cap ? cap : wait;
+    return wait / 2 + (int64_t)rng_below(&k->rng, (uint64_t)(wait - wait / 2) + 1);
+}
+
+static void on_failure(struct kernel *k, const struct failure *f)
+{
+    bool again = fail_retryable(f->class) && k->attempt < k->config.model_attempts;
+    if (!again) {
+        log_failure(k, f, -1);
+        enum run_status status = f->class == FAIL_MISS     ? RUN_CASSETTE_MISS
+                                 : f->class == FAIL_SCRIPT ? RUN_SCRIPT_MISMATCH
+                                                           : RUN_MODEL_ERROR;
+        k->attempt = 0; /* the call has ended by itself */
+        finish(k, status, f->message);
+        return;
+    }
+    int64_t wait = backoff(k, k->config.backoff_ms, k->attempt);
+    if (f->retry_after_ms >= 0) {
+        wait = f->retry_after_ms > k->config.backoff_cap_ms ? k->config.backoff_cap_ms
+                                                            : f->retry_after_ms;
+    }
+    log_failure(k, f, wait);
+    if (k->shown || f->shown) {
+        log_discard(k, "the reply broke off and is asked for again");
+    }
+    k->state = STATE_BACKOFF;
+    k->retry_at = k->now + (uint64_t)wait;
+}
+
+/* ---- tools ---- */
+
+static bool runnable(const struct call *c)
+{
+    return c->refusal.code.n == 0;
+}
+
+static void run_call(struct kernel *k, struct call *c)
+{
+    c->state = CALL_RUNNING;
+    c->attempt++;
+    c->started_at = k->now;
+    c->due = k->now + (uint64_t)k->config.tools[c->tool].timeout_ms;
+    command(k, (struct command){.kind = CMD_CALL_TOOL,
+                                .step = k->step,
+                                .attempt = c->attempt,
+                                .call_id = c->id,
+                                .name = c->name,
+                                .arguments = c->checked,
+                                .tool = c->tool,
+                                .order = c->order});
+}
+
+/* Starts what may start: all waiting calls, or in a serial batch the next one. Refused calls are
+ * answered. */
+static void start_calls(struct kernel *k)
+{
+    for (size_t i = 0; i < k->n_calls && !k->serial; i++) {
+        if (k->calls[i].state == CALL_WAITING) {
+            log_tool_start(k, &k->calls[i]);
+        }
+    }
+    for (size_t i = 0; i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        if (c->state == CALL_ANSWERED) {
+            continue;
+        }
+        if (c->state != CALL_WAITING) { /* a serial batch has one under way */
+            return;
+        }
+        if (k->serial) {
+            log_tool_start(k, c);
+        }
+        if (!runnable(c)) {
+            answer_call(k, c, c->refusal);
+            continue;
+        }
+        run_call(k, c);
+        if (k->serial) {
+            return;
+        }
+    }
+}
+
+/* Goes on when every call has its answer. */
+static void settle(struct kernel *k)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state != CALL_ANSWERED) {
+            return;
+        }
+    }
+    remember_results(k);
+    if (k->over_repeats || calls_alternate(k)) {
+        finish(k, RUN_REPEATED_CALLS, STR("the model keeps making the same calls"));
+        return;
+    }
+    start_step(k);
+}
+
+static struct str with_retries(struct kernel *k, struct str message, int64_t retries)
+{
+    if (retries == 0) {
+        return message;
+    }
+    return arena_printf(k->arena, "%.*s (after %lld %s)", STR_FMT(str_slice(message, 0, 160)),
+                        (long long)retries, retries == 1 ? "retry" : "retries");
+}
+
+/* A tool has ended, or its time has. */
+static void end_call(struct kernel *k, struct call *c, struct tool_output o)
+{
+    const struct tool_spec *tool = &k->config.tools[c->tool];
+    if (!o.ok && o.retryable && c->attempt <= k->config.tool_retries &&
+        (tool->tier == TIER_READ || tool->idempotent)) {
+        int64_t wait = backoff(k, k->config.tool_backoff_ms, c->attempt);
+        c->output = o;
+        c->state = CALL_BACKOFF;
+        c->due = k->now + (uint64_t)wait;
+        log_tool_retry(k, c, wait);
+        return;
+    }
+    if (!o.ok) {
+        o.message = with_retries(k, o.message, c->attempt - 1);
+        if (o.retryable) {
+            call_unsee(k, c);
+        }
+    }
+    answer_call(k, c, o);
+    if (k->serial) {
+        start_calls(k);
+    }
+    settle(k);
+}
+
+/* ---- replies ---- */
+
+static void add_usage(int64_t *sum, int64_t more)
+{
+    *sum = *sum < 0 || more < 0 ? -1 : *sum + more;
+}
+
+static void count_usage(struct kernel *k, const struct usage *u)
+{
+    add_usage(&k->usage.input, u->input);
+    add_usage(&k->usage.cached, u->cached);
+    add_usage(&k->usage.cache_write, u->cache_write);
+    add_usage(&k->usage.output, u->output);
+    add_usage(&k->usage.reasoning, u->reasoning);
+    k->tokens += (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
+}
+
+static void remember_reply(struct kernel *k, const struct reply *r)
+{
+    struct message m = {.role = ROLE_ASSISTANT,
+                        .content_null = r->content_null,
+                        .content = arena_str(k->arena, r->content),
+                        .reasoning = r->reasoning.p == NULL ? r->reasoning
+                                                            : arena_str(k->arena, r->reasoning),
+                        .n_calls = k->n_calls};
+    m.calls = arena_array(k->arena, k->n_calls, sizeof *m.calls);
+    for (size_t i = 0; i < k->n_calls; i++) {
+        m.calls[i] = (struct tool_call){k->calls[i].id, k->calls[i].name, k->calls[i].arguments};
+    }
+    remember(k, m);
+}
+
+/* The terminal call is the answer; its siblings are never begun. */
+static void end_by_tool(struct kernel *k, struct call *terminal)
+{
+    log_tool_start(k, terminal);
+    answer_call(k, terminal, (struct tool_output){.ok = true, .content = STR("{\"ok\":true}")});
+    close_calls(k, "CANCELLED", STR("another call of the same reply ended the run"));
+    complete(k, terminal->checked);
+}
+
+static void on_last_words(struct kernel *k, const struct reply *r)
+{
+    switch (r->stop) {
+    case STOP_MAX_TOKENS:
+        finish(k, RUN_TRUNCATED, STR("the reply was cut at its token limit"));
+        return;
+    case STOP_CONTENT_FILTER:
+        finish(k, RUN_REFUSED, STR("the provider's content filter stopped the reply"));
+        return;
+    case STOP_REFUSAL: finish(k, RUN_REFUSED, STR("the model refused to answer")); return;
+    case STOP_PAUSE:
+        if (++k->pauses > PAUSES_MAX) {
+            finish(k, RUN_NO_PROGRESS, STR("the model paused again and again"));
+        } else {
+            start_step(k);
+        }
+        return;
+    case STOP_END_TURN:
+    case STOP_TOOL_USE:
+    case STOP_STOP_SEQUENCE: complete(k, k->history[k->n_history - 1].content); return;
+    }
+}
+
+static void on_reply(struct kernel *k, const struct reply *r)
+{
+    bool cut = r->stop == STOP_MAX_TOKENS || r->stop == STOP_CONTENT_FILTER;
+    count_usage(k, &r->usage);
+    calls_take(k, r, cut);
+    log_reply(k, r);
+    remember_reply(k, r);
+    k->attempt = 0;
+    if (r->n_calls == 0) {
+        on_last_words(k, r);
+        return;
+    }
+    k->pauses = 0;
+    if (r->stop == STOP_CONTENT_FILTER) {
+        finish(k, RUN_REFUSED, STR("the provider's content filter stopped the reply"));
+        return;
+    }
+    struct call *terminal = calls_terminal(k);
+    if (terminal != NULL) {
+        end_by_tool(k, terminal);
+        return;
+    }
+    if (over_budget(k, false)) {
+        return;
+    }
+    k->state = STATE_TOOLS;
+    start_calls(k);
+    settle(k);
+}
+
+/* ---- time ---- */
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t kernel_deadline(const struct kernel *k)
+{
+    if (k->state == STATE_DONE || k->state == STATE_IDLE) {
+        return UINT64_MAX;
+    }
+    uint64_t at = (uint64_t)k->config.budget.seconds * 1000;
+    if (k->state == STATE_BACKOFF) {
+        at = min_u64(at, k->retry_at);
+    }
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state == CALL_RUNNING || k->calls[i].state == CALL_BACKOFF) {
+            at = min_u64(at, k->calls[i].due);
+        }
+    }
+    return at;
+}
+
+static void time_out(struct kernel *k, struct call *c)
+{
+    command(k, (struct command){.kind = CMD_STOP_TOOL, .call_id = c->id, .name = c->name});
+    struct tool_output o = call_error(k, "TIMEOUT",
+                                      arena_printf(k->arena, "no result within %lld ms",
+                                                   (long long)k->config.tools[c->tool].timeout_ms),
+                                      true);
+    end_call(k, c, o);
+}
+
+static void on_time(struct kernel *k)
+{
+    if (k->state == STATE_IDLE) {
+        return;
+    }
+    if (k->now >= (uint64_t)k->config.budget.seconds * 1000) {
+        finish(k, RUN_TIME_BUDGET,
+               arena_printf(k->arena, "the budget of %lld seconds is spent",
+                            (long long)k->config.budget.seconds));
+        return;
+    }
+    if (k->state == STATE_BACKOFF && k->now >= k->retry_at) {
+        call_model(k);
+        return;
+    }
+    for (size_t i = 0; k->state == STATE_TOOLS && i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        if (c->state == CALL_RUNNING && k->now >= c->due) {
+            time_out(k, c);
+        } else if (c->state == CALL_BACKOFF && k->now >= c->due) {
+            run_call(k, c);
+        }
+    }
+}
+
+/* ---- the public face ---- */
+
+struct kernel *kernel_new(const struct kernel_config *config)
+{
+    assert(config->budget.steps >= 0 && config->budget.seconds >= 0);
+    assert(config->max_consecutive >= 2 && config->model_attempts >= 1);
+    struct kernel *k = mem_zero(sizeof *k);
+    k->config = *config;
+    k->arena = arena_new();
+    k->rng = rng_seeded(config->seed);
+    k->result.answer = (struct str){NULL, 0};
+    if (config->system.p != NULL) {
+        remember(k, (struct message){.role = ROLE_SYSTEM, .content = config->system});
+    }
+    log_open(k);
+    return k;
+}
+
+void kernel_free(struct kernel *k)
+{
+    if (k != NULL) {
+        log_close(k);
+        arena_free(k->arena);
+        free(k);
+    }
+}
+
+static struct call *open_call(struct kernel *k, struct str id)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state == CALL_RUNNING && str_eq(k->calls[i].id, id)) {
+            return &k->calls[i];
+        }
+    }
+    return NULL;
+}
+
+/* The output kept in the kernel's own memory, its message within the limit. */
+static struct tool_output own_output(struct kernel *k, const struct tool_output *from)
+{
+    if (from->ok) {
+        return (struct tool_output){.ok = true,
+                                    .content = arena_str(k->arena, from->content),
+                                    .truncated = from->truncated};
+    }
+    struct tool_output o =
+        call_error(k, from->code.n == 0 ? "TOOL_ERROR" : arena_cstr(k->arena, from->code),
+                   from->message, from->retryable);
+    if (from->hint.n > 0) {
+        o.hint = arena_str(k->arena, from->hint);
+    }
+    return o;
+}
+
+/* Whether the event can happen in this state. */
+static bool legal(struct kernel *k, const struct event *ev)
+{
+    switch (ev->kind) {
+    case EV_USER_MESSAGE: return k->state == STATE_IDLE && k->step == 0;
+    case EV_DELTA:
+    case EV_REPLY: return k->state == STATE_MODEL;
+    case EV_FAILURE:
+        return k->state == STATE_MODEL ||
+               ((ev->failure->class == FAIL_MISS || ev->failure->class == FAIL_SCRIPT) &&
+                k->state != STATE_DONE);
+    case EV_TOOL_RESULT: return k->state == STATE_TOOLS && open_call(k, ev->call_id) != NULL;
+    case EV_CANCEL:
+    case EV_TIME: return k->state != STATE_DONE;
+    }
+    return false;
+}
+
+int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
+{
+    if (now_ms < k->now || !legal(k, ev)) {
+        return ERR_STATE;
+    }
+    if (k->log_taken == k->log.n) {
+        buf_clear(&k->log);
+        k->log_taken = 0;
+    }
+    k->now = now_ms;
+    switch (ev->kind) {
+    case EV_USER_MESSAGE:
+        log_user_message(k, ev->text);
+        remember(k, (struct message){.role = ROLE_USER, .content = arena_str(k->arena, ev->text)});
+        start_step(k);
+        break;
+    case EV_DELTA: k->shown = true; break;
+    case EV_REPLY: on_reply(k, ev->reply); break;
+    case EV_FAILURE: on_failure(k, ev->failure); break;
+    case EV_TOOL_RESULT: end_call(k, open_call(k, ev->call_id), own_output(k, ev->output)); break;
+    case EV_CANCEL:
+        log_cancel(k, ev->text);
+        finish(k, RUN_CANCELLED, ev->text);
+        break;
+    case EV_TIME: on_time(k); break;
+    }
+    return 0;
+}
+
+bool kernel_poll(struct kernel *k, struct command *cmd)
+{
+    if (k->n_commands == 0) {
+        return false;
+    }
+    *cmd = k->commands[k->first_command];
+    k->first_command = (k->first_command + 1) % k->cap_commands;
+    k->n_commands--;
+    return true;
+}
+
+struct str kernel_take_log(struct kernel *k)
+{
+    struct str lines = {k->log.p + k->log_taken, k->log.n - k->log_taken};
+    k->log_taken = k->log.n;
+    return lines;
+}
+
+bool kernel_result(const struct kernel *k, struct run_result *out)
+{
+    if (k->state != STATE_DONE) {
+        return false;
+    }
+    *out = k->result;
+    return true;
+}
+
+const struct message *kernel_history(const struct kernel *k, size_t *n)
+{
+    *n = k->n_history;
+    return k->history;
+}
