@@ -24,4 +24,7 @@ struct uv_loop_s *loop_uv(struct loop *l);
 
 /* Calls fn(arg) in the next turn of loop_run. */
 void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg);
+
+/* Drops the deferred calls of fn(arg) that have not come yet. */
+void loop_undefer(struct loop *l, void (*fn)(void *arg), void *arg);
 #endif

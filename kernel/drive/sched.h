@@ -39,11 +39,12 @@ struct timer *sched_post(struct sched *s, uint64_t delay_ms, uint32_t order, voi
 struct timer *sched_wake(struct sched *s, uint64_t at_ms, void (*fn)(void *arg), void *arg);
 void sched_cancel(struct sched *s, struct timer *t); /* t NULL allowed */
 
-/* Work in the world is under way (a child process): virtual time stands still until it has ended.
- * Calls nest. */
+/* Work in the world is under way (a child process): virtual time stands still and nothing is
+ * delivered until all of it has ended, so that its results come by `order`. Calls nest. */
 void sched_hold(struct sched *s);
 void sched_release(struct sched *s);
 
-/* Brings `now` up to date before handing on something that came from outside (real clock only). */
+/* Brings `now` up to date before handing on something that came from outside (real clock only). It
+ * never moves past something that is still to be delivered, so late timers leave no trace. */
 void sched_touch(struct sched *s);
 #endif

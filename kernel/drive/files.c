@@ -1,0 +1,448 @@
+#include "kernel/drive/files.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 64 * 1024, TEMP_TRIES = 16 };
+
+/* ---- errors: the path stands in e->file, the reason in words in e->message ---- */
+
+static int fail_io(struct err *e, const char *path, const char *what, int reason)
+{
+    const char *hint = "";
+    if (reason == ENOSPC || reason == EDQUOT) {
+        hint = "; free some space and run it again";
+    } else if (reason == EACCES || reason == EPERM || reason == EROFS) {
+        hint = "; check the permissions or choose another place";
+    }
+    return err_at(e, ERR_IO, path, 0, 0, "%s: %s%s", what, strerror(reason), hint);
+}
+
+/* ---- reading ---- */
+
+/* Reads until the end of the file or until *n is beyond max. Returns 0 or an errno. */
+static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
+{
+    for (;;) {
+        if (*n == cap) {
+            cap *= 2;
+            *p = mem_grow(*p, cap);
+        }
+        ssize_t got = read(fd, *p + *n, cap - *n);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return errno;
+        }
+        *n += (size_t)got;
+        if (got == 0 || *n > max) {
+            return 0;
+        }
+    }
+}
+
+static int read_open(struct arena *arena, int fd, const char *name, size_t max_bytes,
+                     struct str *out, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return fail_io(e, name, "cannot read", errno);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return err_at(e, ERR_IO, name, 0, 0, "is a folder; a file was expected");
+    }
+    bool sized = S_ISREG(st.st_mode) && st.st_size > 0;
+    if (sized && (uintmax_t)st.st_size > max_bytes) {
+        return err_at(e, ERR_LIMIT, name, 0, 0, "has %jd bytes; at most %zu are read",
+                      (intmax_t)st.st_size, max_bytes);
+    }
+    size_t cap = sized ? (size_t)st.st_size + 1 : READ_BYTES; /* + 1: sees the end at once */
+    char *p = mem_alloc(cap);
+    size_t n = 0;
+    int reason = read_all(fd, max_bytes, &p, &n, cap);
+    int rc = 0;
+    if (reason != 0) {
+        rc = fail_io(e, name, "cannot read", reason);
+    } else if (n > max_bytes) {
+        rc = err_at(e, ERR_LIMIT, name, 0, 0, "has more than %zu bytes, the most that are read",
+                    max_bytes);
+    } else {
+        *out = arena_str(arena, (struct str){p, n});
+    }
+    free(p);
+    return rc;
+}
+
+int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+              struct err *e)
+{
+    if (strcmp(path, "-") == 0) {
+        return read_open(arena, STDIN_FILENO, "standard input", max_bytes, out, e);
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        return err_at(e, ERR_NOT_FOUND, path, 0, 0, "there is no such file; check the path");
+    }
+    if (fd < 0) {
+        return fail_io(e, path, "cannot open", errno);
+    }
+    int rc = read_open(arena, fd, path, max_bytes, out, e);
+    close(fd);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+/* Returns 0 or an errno. */
+static int write_all(int fd, struct str data)
+{
+    size_t done = 0;
+    while (done < data.n) {
+        ssize_t n = write(fd, data.p + done, data.n - done);
+        if (n < 0 && errno != EINTR) {
+            return errno;
+        }
+        if (n > 0) {
+            done += (size_t)n;
+        }
+    }
+    return 0;
+}
+
+/* Pipes, terminals and devices cannot be flushed to disk, which is no error. Returns 0 or an errno.
+ */
+static int flush_fd(int fd)
+{
+    int rc;
+    do {
+        rc = fsync(fd);
+    } while (rc != 0 && errno == EINTR);
+    return rc != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS ? errno : 0;
+}
+
+/* Writes, flushes and closes fd in every case. Returns 0 or the first errno. */
+static int finish_fd(int fd, struct str data)
+{
+    int reason = write_all(fd, data);
+    if (reason == 0) {
+        reason = flush_fd(fd);
+    }
+    if (close(fd) != 0 && reason == 0 && errno != EINTR) {
+        reason = errno;
+    }
+    return reason;
+}
+
+/* A new file beside path; its name into *temp (in arena). Returns the descriptor or -1 with errno.
+ */
+static int open_temp(struct arena *arena, const char *path, mode_t mode, const char **temp)
+{
+    for (int i = 0; i < TEMP_TRIES; i++) {
+        *temp = arena_printf(arena, "%s.%08" PRIx32 ".tmp", path, (uint32_t)random_u64()).p;
+        int fd = open(*temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST) {
+            return fd;
+        }
+    }
+    return -1;
+}
+
+/* The new name of a file is safe only when its folder is on disk too; where a folder cannot be
+ * flushed there is nothing more to do. */
+static void flush_dir_of(struct arena *arena, const char *path)
+{
+    int fd = open(path_dir(arena, path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)flush_fd(fd);
+        close(fd);
+    }
+}
+
+static int replace_regular(struct arena *arena, const char *path, const struct stat *old,
+                           struct str data, struct err *e)
+{
+    const char *temp;
+    int fd = open_temp(arena, path, old == NULL ? 0666 : old->st_mode & 0777, &temp);
+    if (fd < 0) {
+        return fail_io(e, path, "cannot write", errno);
+    }
+    int reason = finish_fd(fd, data);
+    if (reason == 0 && rename(temp, path) != 0) {
+        reason = errno;
+    }
+    if (reason != 0) {
+        unlink(temp);
+        return fail_io(e, path, "cannot write", reason);
+    }
+    flush_dir_of(arena, path);
+    return 0;
+}
+
+/* What is no regular file (a device, a pipe, a symbolic link to one) is written to as it is. */
+int file_replace(const char *path, struct str data, struct err *e)
+{
+    struct stat st;
+    bool exists = stat(path, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode)) {
+        return fail_io(e, path, "cannot write", EISDIR);
+    }
+    if (exists && !S_ISREG(st.st_mode)) {
+        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        int reason = fd < 0 ? errno : finish_fd(fd, data);
+        return reason == 0 ? 0 : fail_io(e, path, "cannot write", reason);
+    }
+    struct arena *arena = arena_new();
+    int rc = replace_regular(arena, path, exists ? &st : NULL, data, e);
+    arena_free(arena);
+    return rc;
+}
+
+/* ---- files that grow ---- */
+
+struct appender {
+    int fd;
+    char *name;
+};
+
+static const char stdout_name[] = "standard output";
+
+int appender_open(const char *path, enum append_mode mode, struct appender **out, struct err *e)
+{
+    int fd = STDOUT_FILENO;
+    const char *name = stdout_name;
+    if (strcmp(path, "-") != 0) {
+        int how = 0;
+        switch (mode) {
+        case APPEND_NEW: how = O_CREAT | O_EXCL; break;
+        case APPEND_TRUNCATE: how = O_CREAT | O_TRUNC; break;
+        case APPEND_CONTINUE: how = O_CREAT; break;
+        }
+        fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | how, 0666);
+        name = path;
+    }
+    if (fd < 0 && errno == EEXIST) {
+        return err_at(e, ERR_EXISTS, path, 0, 0,
+                      "exists already and is not overwritten; remove it or name another file");
+    }
+    if (fd < 0) {
+        return fail_io(e, path, "cannot write", errno);
+    }
+    size_t size = strlen(name) + 1;
+    struct appender *a = mem_alloc(sizeof *a);
+    a->fd = fd;
+    a->name = mem_alloc(size);
+    memcpy(a->name, name, size);
+    *out = a;
+    return 0;
+}
+
+int appender_add(struct appender *a, struct str data, struct err *e)
+{
+    int reason = write_all(a->fd, data);
+    return reason == 0 ? 0 : fail_io(e, a->name, "cannot write", reason);
+}
+
+int appender_close(struct appender *a, struct err *e)
+{
+    int reason = 0;
+    if (a->fd != STDOUT_FILENO) {
+        reason = finish_fd(a->fd, (struct str){NULL, 0});
+    }
+    int rc = reason == 0 ? 0 : fail_io(e, a->name, "cannot write", reason);
+    free(a->name);
+    free(a);
+    return rc;
+}
+
+/* ---- folders and paths ---- */
+
+/* Returns 0 or an errno. */
+static int make_one(const char *path)
+{
+    if (mkdir(path, 0777) == 0) {
+        return 0;
+    }
+    int reason = errno;
+    if (path_is_dir(path)) {
+        return 0;
+    }
+    return reason == EEXIST ? ENOTDIR : reason;
+}
+
+int dir_make(const char *path, struct err *e)
+{
+    struct arena *arena = arena_new();
+    char *part = arena_cstr(arena, str_of(path));
+    int reason = 0;
+    for (char *at = part; reason == 0 && *at != '\0'; at++) {
+        if (*at == '/' && at != part) {
+            *at = '\0';
+            reason = make_one(part);
+            *at = '/';
+        }
+    }
+    if (reason == 0) {
+        reason = make_one(part);
+    }
+    arena_free(arena);
+    return reason == 0 ? 0 : fail_io(e, path, "cannot make the folder", reason);
+}
+
+bool path_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool path_is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+const char *path_dir(struct arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL) {
+        return ".";
+    }
+    size_t n = (size_t)(slash - path);
+    return n == 0 ? "/" : arena_cstr(arena, (struct str){path, n});
+}
+
+const char *path_join(struct arena *arena, const char *dir, const char *name)
+{
+    if (name[0] == '/') {
+        return arena_cstr(arena, str_of(name));
+    }
+    bool has_slash = str_ends(str_of(dir), "/");
+    return arena_printf(arena, "%s%s%s", dir, has_slash ? "" : "/", name).p;
+}
+
+/* ---- clock and randomness ---- */
+
+int64_t clock_unix_ms(void)
+{
+    struct timespec now;
+    int rc = clock_gettime(CLOCK_REALTIME, &now);
+    assert(rc == 0);
+    (void)rc;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+uint64_t random_u64(void)
+{
+    uint64_t value = 0;
+    ssize_t got;
+    do {
+        got = getrandom(&value, sizeof value, 0);
+    } while (got < 0 && errno == EINTR);
+    assert(got == (ssize_t)sizeof value);
+    return value;
+}
+
+/* ---- RFC 3339 times, in the proleptic Gregorian calendar ---- */
+
+enum { MS_PER_DAY = 86400000, DAYS_TO_1970 = 719528, DAYS_IN_400_YEARS = 146097 };
+
+/* Text can hold years 0 to 9999 only; other times are shown as the nearest of these. */
+static const int64_t TIME_MIN_MS = -(int64_t)DAYS_TO_1970 * MS_PER_DAY;
+static const int64_t TIME_MAX_MS = 253402300799999;
+
+static bool is_leap(int64_t year)
+{
+    return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+}
+
+static int days_in_month(int64_t year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return month == 2 && is_leap(year) ? 29 : days[month - 1];
+}
+
+/* Days from 1 January of year 0 to 1 January of `year` (≥ 0). */
+static int64_t days_before_year(int64_t year)
+{
+    if (year == 0) {
+        return 0;
+    }
+    int64_t last = year - 1;
+    return year * 365 + last / 4 - last / 100 + last / 400 + 1; /* + 1: year 0 is a leap year */
+}
+
+struct str time_text(struct arena *arena, int64_t unix_ms)
+{
+    int64_t ms = unix_ms;
+    if (ms < TIME_MIN_MS) {
+        ms = TIME_MIN_MS;
+    } else if (ms > TIME_MAX_MS) {
+        ms = TIME_MAX_MS;
+    }
+    ms -= TIME_MIN_MS;
+    int64_t day = ms / MS_PER_DAY;
+    int in_day = (int)(ms % MS_PER_DAY);
+    int64_t year = day * 400 / DAYS_IN_400_YEARS; /* right, or off by one */
+    if (days_before_year(year) > day) {
+        year--;
+    } else if (days_before_year(year + 1) <= day) {
+        year++;
+    }
+    int left = (int)(day - days_before_year(year));
+    int month = 1;
+    while (left >= days_in_month(year, month)) {
+        left -= days_in_month(year, month++);
+    }
+    return arena_printf(arena, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", (int)year, month, left + 1,
+                        in_day / 3600000, in_day / 60000 % 60, in_day / 1000 % 60, in_day % 1000);
+}
+
+/* The number that n digits at p spell, in [min, max]; false otherwise. */
+static bool digits(const char *p, int n, int min, int max, int *out)
+{
+    int value = 0;
+    for (int i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9') {
+            return false;
+        }
+        value = value * 10 + (p[i] - '0');
+    }
+    *out = value;
+    return value >= min && value <= max;
+}
+
+bool time_parse(struct str text, int64_t *unix_ms)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+    if (text.n != sizeof form - 1) {
+        return false;
+    }
+    const char *p = text.p;
+    for (size_t i = 0; i < text.n; i++) {
+        if (form[i] != 'd' && p[i] != form[i]) {
+            return false;
+        }
+    }
+    int year, month, day, hour, minute, second, milli;
+    if (!digits(p, 4, 0, 9999, &year) || !digits(p + 5, 2, 1, 12, &month) ||
+        !digits(p + 8, 2, 1, days_in_month(year, month), &day) ||
+        !digits(p + 11, 2, 0, 23, &hour) || !digits(p + 14, 2, 0, 59, &minute) ||
+        !digits(p + 17, 2, 0, 59, &second) || !digits(p + 20, 3, 0, 999, &milli)) {
+        return false;
+    }
+    int64_t days = days_before_year(year) + day - 1;
+    for (int m = 1; m < month; m++) {
+        days += days_in_month(year, m);
+    }
+    *unix_ms =
+        TIME_MIN_MS + days * MS_PER_DAY + hour * 3600000 + minute * 60000 + second * 1000 + milli;
+    return true;
+}

@@ -1,0 +1,291 @@
+/* The event loop: a plain queue of deferred calls, with libuv under it from the first need on. A
+ * process that only replays never starts libuv.
+ *
+ * A turn: run what was deferred before the turn, look for interrupts, let libuv run once (it waits
+ * for the world only when nothing is deferred). */
+#include "kernel/drive/loop.h"
+
+#include "kernel/base/arena.h"
+#include "kernel/drive/loop_int.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <uv.h>
+
+struct deferred {
+    void (*fn)(void *arg); /* NULL = dropped */
+    void *arg;
+};
+
+struct slot {
+    void *p;
+    void (*free_fn)(void *p);
+};
+
+enum loop_state { LOOP_IDLE, LOOP_GOING, LOOP_STOPPING };
+
+struct loop {
+    enum loop_state state;
+    struct deferred *queue; /* a ring */
+    size_t first;
+    size_t n;
+    size_t cap;
+    struct slot slots[LOOP_SLOTS];
+    void (*interrupt)(void *arg, int signal);
+    void *interrupt_arg;
+    struct sigaction old_int;
+    struct sigaction old_term;
+    bool has_uv; /* uv, busy and awake are initialised */
+    uv_loop_t uv;
+    uv_idle_t busy;   /* active while something is deferred, so that libuv does not wait */
+    uv_async_t awake; /* the signal handler's way to end libuv's wait */
+};
+
+/* What the signal handler may touch; one loop of a process watches at a time. */
+static struct {
+    struct loop *owner;
+    volatile sig_atomic_t got_int;
+    volatile sig_atomic_t got_term;
+    _Atomic(uv_async_t *) awake; /* NULL while the owner has no libuv */
+} watch;
+
+struct loop *loop_new(void)
+{
+    return mem_zero(sizeof(struct loop));
+}
+
+/* ---- deferred calls ---- */
+
+static void queue_grow(struct loop *l)
+{
+    size_t cap = l->cap == 0 ? 16 : l->cap * 2;
+    struct deferred *queue = mem_alloc(cap * sizeof *queue);
+    for (size_t i = 0; i < l->n; i++) {
+        queue[i] = l->queue[(l->first + i) % l->cap];
+    }
+    free(l->queue);
+    l->queue = queue;
+    l->cap = cap;
+    l->first = 0;
+}
+
+static void on_busy(uv_idle_t *handle)
+{
+    (void)handle;
+}
+
+static void busy_start(struct loop *l)
+{
+    int rc = uv_idle_start(&l->busy, on_busy);
+    assert(rc == 0);
+    (void)rc;
+}
+
+void loop_defer(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+    assert(fn != NULL);
+    if (l->n == l->cap) {
+        queue_grow(l);
+    }
+    l->queue[(l->first + l->n) % l->cap] = (struct deferred){fn, arg};
+    l->n++;
+    if (l->has_uv) {
+        busy_start(l);
+    }
+}
+
+void loop_undefer(struct loop *l, void (*fn)(void *arg), void *arg)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        struct deferred *d = &l->queue[(l->first + i) % l->cap];
+        if (d->fn == fn && d->arg == arg) {
+            d->fn = NULL;
+        }
+    }
+}
+
+/* Runs what was deferred before now; what is deferred meanwhile comes in the next turn. */
+static void run_deferred(struct loop *l)
+{
+    for (size_t left = l->n; left > 0 && l->state == LOOP_GOING; left--) {
+        struct deferred d = l->queue[l->first];
+        l->first = (l->first + 1) % l->cap;
+        l->n--;
+        if (d.fn != NULL) {
+            d.fn(d.arg);
+        }
+    }
+    if (l->has_uv && l->n == 0) {
+        uv_idle_stop(&l->busy);
+    }
+}
+
+/* ---- signals ---- */
+
+static void on_signal(int signal)
+{
+    if (signal == SIGINT) {
+        watch.got_int = 1;
+    } else {
+        watch.got_term = 1;
+    }
+    uv_async_t *awake = atomic_load(&watch.awake);
+    if (awake != NULL) {
+        uv_async_send(awake);
+    }
+}
+
+static void on_awake(uv_async_t *handle)
+{
+    (void)handle; /* libuv's wait is over; the turn looks at the flags */
+}
+
+void loop_on_interrupt(struct loop *l, void (*fn)(void *arg, int signal), void *arg)
+{
+    assert(fn != NULL && l->interrupt == NULL && watch.owner == NULL);
+    l->interrupt = fn;
+    l->interrupt_arg = arg;
+    watch.owner = l;
+    watch.got_int = 0;
+    watch.got_term = 0;
+    atomic_store(&watch.awake, l->has_uv ? &l->awake : NULL);
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    int failed = sigaction(SIGINT, &action, &l->old_int);
+    failed += sigaction(SIGTERM, &action, &l->old_term);
+    assert(failed == 0);
+    (void)failed;
+}
+
+static void unwatch(struct loop *l)
+{
+    if (watch.owner != l) {
+        return;
+    }
+    int failed = sigaction(SIGINT, &l->old_int, NULL);
+    failed += sigaction(SIGTERM, &l->old_term, NULL);
+    assert(failed == 0);
+    (void)failed;
+    atomic_store(&watch.awake, NULL);
+    watch.owner = NULL;
+}
+
+static void look_for_interrupts(struct loop *l)
+{
+    if (watch.owner != l) {
+        return;
+    }
+    if (watch.got_int) {
+        watch.got_int = 0;
+        l->interrupt(l->interrupt_arg, SIGINT);
+    }
+    if (watch.got_term) {
+        watch.got_term = 0;
+        l->interrupt(l->interrupt_arg, SIGTERM);
+    }
+}
+
+/* ---- libuv ---- */
+
+/* A write to a child or peer that is gone shall be an error, not the end of the process. */
+static void ignore_sigpipe(void)
+{
+    struct sigaction old;
+    if (sigaction(SIGPIPE, NULL, &old) == 0 && old.sa_handler == SIG_DFL) {
+        struct sigaction action = {.sa_handler = SIG_IGN};
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGPIPE, &action, NULL);
+    }
+}
+
+struct uv_loop_s *loop_uv(struct loop *l)
+{
+    if (l->has_uv) {
+        return &l->uv;
+    }
+    ignore_sigpipe();
+    int failed = uv_loop_init(&l->uv);
+    failed += uv_idle_init(&l->uv, &l->busy);
+    failed += uv_async_init(&l->uv, &l->awake, on_awake);
+    assert(failed == 0); /* out of file descriptors at the start */
+    (void)failed;
+    uv_unref((uv_handle_t *)&l->busy);
+    uv_unref((uv_handle_t *)&l->awake);
+    l->has_uv = true;
+    if (watch.owner == l) {
+        atomic_store(&watch.awake, &l->awake);
+    }
+    if (l->n > 0) {
+        busy_start(l);
+    }
+    return &l->uv;
+}
+
+/* Interrupts are looked for after the deferred calls, which may have started libuv: a signal before
+ * that has set its flag, a later one ends libuv's wait. */
+void loop_run(struct loop *l)
+{
+    assert(l->state == LOOP_IDLE);
+    l->state = LOOP_GOING;
+    while (l->state == LOOP_GOING) {
+        run_deferred(l);
+        look_for_interrupts(l);
+        if (l->state != LOOP_GOING) {
+            break;
+        }
+        bool alive = l->has_uv && uv_loop_alive(&l->uv) != 0;
+        if (l->n == 0 && !alive) {
+            break;
+        }
+        if (alive) {
+            uv_run(&l->uv, l->n > 0 ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+        }
+    }
+    l->state = LOOP_IDLE;
+}
+
+void loop_stop(struct loop *l)
+{
+    if (l->state == LOOP_GOING) {
+        l->state = LOOP_STOPPING;
+    }
+}
+
+/* ---- slots and the end ---- */
+
+void *loop_slot(const struct loop *l, enum loop_slot slot)
+{
+    return l->slots[slot].p;
+}
+
+void loop_slot_set(struct loop *l, enum loop_slot slot, void *p, void (*free_fn)(void *p))
+{
+    assert(l->slots[slot].p == NULL && p != NULL && free_fn != NULL);
+    l->slots[slot] = (struct slot){p, free_fn};
+}
+
+void loop_free(struct loop *l)
+{
+    if (l == NULL) {
+        return;
+    }
+    assert(l->state == LOOP_IDLE);
+    for (int i = 0; i < LOOP_SLOTS; i++) {
+        if (l->slots[i].p != NULL) {
+            l->slots[i].free_fn(l->slots[i].p);
+        }
+    }
+    unwatch(l);
+    if (l->has_uv) {
+        uv_close((uv_handle_t *)&l->busy, NULL);
+        uv_close((uv_handle_t *)&l->awake, NULL);
+        uv_run(&l->uv, UV_RUN_DEFAULT);
+        int rc = uv_loop_close(&l->uv);
+        assert(rc == 0); /* something on the loop had not ended */
+        (void)rc;
+    }
+    free(l->queue);
+    free(l);
+}

@@ -1,0 +1,15 @@
+/* What other files of this room keep on a loop. */
+#ifndef KERNEL_DRIVE_LOOP_INT_H
+#define KERNEL_DRIVE_LOOP_INT_H
+
+#include "kernel/drive/loop.h"
+
+enum loop_slot { LOOP_SLOT_CURL, LOOP_SLOT_COMMANDS, LOOP_SLOTS };
+
+/* What was put into a slot, NULL when nothing was. */
+void *loop_slot(const struct loop *l, enum loop_slot slot);
+
+/* Puts p (not NULL) into an empty slot. loop_free calls free_fn(p) before libuv's loop is closed;
+ * it may close handles. */
+void loop_slot_set(struct loop *l, enum loop_slot slot, void *p, void (*free_fn)(void *p));
+#endif
