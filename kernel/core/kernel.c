@@ -46,25 +46,20 @@
 #include "kernel/base/json.h"
 #include "kernel/core/kernel_int.h"
 
-#define STATUS_CASE(id, text)                                                                      \
-    case id: return text;
+#define STATUS_NAME(id, text) [id] = text,
+
+static const char *const status_names[] = {RUN_STATUSES(STATUS_NAME)};
 
 const char *run_status_name(enum run_status s)
 {
-    switch (s) {
-        RUN_STATUSES(STATUS_CASE)
-    }
-    return "model_error";
+    return status_names[s];
 }
 
 bool run_status_of_name(struct str name, enum run_status *out)
 {
-#define STATUS_ITEM(id, text) id,
-    static const enum run_status all[] = {RUN_STATUSES(STATUS_ITEM)};
-#undef STATUS_ITEM
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (str_is(name, run_status_name(all[i]))) {
-            *out = all[i];
+    for (size_t i = 0; i < sizeof status_names / sizeof status_names[0]; i++) {
+        if (str_is(name, status_names[i])) {
+            *out = (enum run_status)i;
             return true;
         }
     }

@@ -1,26 +1,29 @@
 #include "kernel/core/model.h"
 
-#define NAME_CASE2(id, text)                                                                       \
-    case id: return text; #define NAME_CASE3(id, text, retry)                                      \
-    case id: return text; #define RETRY_CASE(id, text, retry)                                      \
-    case id: return retry;
+#define NAME2(id, text)        [id] = text,
+#define NAME3(id, text, retry) [id] = text,
+#define RETRY(id, text, retry) [id] = retry,
+
+static const char *const stop_names[] = {STOP_REASONS(NAME2)};
+static const char *const fail_names[] = {FAIL_CLASSES(NAME3)};
+static const bool fail_retries[] = {FAIL_CLASSES(RETRY)};
+static const char *const role_names[] = {
+    [ROLE_SYSTEM] = "system",
+    [ROLE_USER] = "user",
+    [ROLE_ASSISTANT] = "assistant",
+    [ROLE_TOOL] = "tool",
+};
 
 const char *stop_name(enum stop_reason stop)
 {
-    switch (stop) {
-        STOP_REASONS(NAME_CASE2)
-    }
-    return "end_turn";
+    return stop_names[stop];
 }
 
 bool stop_of_name(struct str name, enum stop_reason *out)
 {
-#define STOP_ITEM(id, text) id,
-    static const enum stop_reason all[] = {STOP_REASONS(STOP_ITEM)};
-#undef STOP_ITEM
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (str_is(name, stop_name(all[i]))) {
-            *out = all[i];
+    for (size_t i = 0; i < sizeof stop_names / sizeof stop_names[0]; i++) {
+        if (str_is(name, stop_names[i])) {
+            *out = (enum stop_reason)i;
             return true;
         }
     }
@@ -29,27 +32,15 @@ bool stop_of_name(struct str name, enum stop_reason *out)
 
 const char *fail_name(enum fail_class c)
 {
-    switch (c) {
-        FAIL_CLASSES(NAME_CASE3)
-    }
-    return "protocol";
+    return fail_names[c];
 }
 
 bool fail_retryable(enum fail_class c)
 {
-    switch (c) {
-        FAIL_CLASSES(RETRY_CASE)
-    }
-    return false;
+    return fail_retries[c];
 }
 
 const char *role_name(enum role r)
 {
-    switch (r) {
-    case ROLE_SYSTEM: return "system";
-    case ROLE_USER: return "user";
-    case ROLE_ASSISTANT: return "assistant";
-    case ROLE_TOOL: return "tool";
-    }
-    return "user";
+    return role_names[r];
 }
