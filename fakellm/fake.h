@@ -37,6 +37,7 @@ struct fake_answer {
     const size_t *ends;   /* offsets behind each piece */
     const int64_t *at_ms; /* when each piece goes out, since the request */
     size_t n_pieces;
+    int64_t first_ms;  /* when the status and headers go out; status 0 = they never do */
     enum http_end end; /* clean, reset, timeout (a hang: nothing more comes) */
 };
 void fake_answer(struct fake_session *f, struct str url, struct str body, struct fake_answer *out);

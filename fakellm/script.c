@@ -1,0 +1,130 @@
+#include "fakellm/fake_int.h"
+#include "kernel/base/yaml.h"
+#include "kernel/drive/files.h"
+
+enum { SCRIPT_BYTES_MAX = 16 << 20, TIMES_MAX = 1000000 };
+
+/* `repeat` of a step: a number, or forever; `times` of a rule: a number. */
+static int load_times(struct doc d, const struct val *v, bool rule, int64_t *out, struct err *e)
+{
+    *out = rule ? FAKE_FOREVER : 1;
+    const struct val *repeat = val_get(v, "repeat");
+    if (!rule && val_is(repeat, VAL_STRING)) {
+        *out = FAKE_FOREVER;
+        return str_is(repeat->text, "forever")
+                   ? 0
+                   : doc_fail(d, repeat, e, "expected a number or forever, found \"%.*s\"",
+                              STR_FMT(str_slice(repeat->text, 0, 40)));
+    }
+    return doc_int(d, v, rule ? "times" : "repeat", DOC_OPTIONAL, 1, TIMES_MAX, out, e);
+}
+
+static int load_step(struct doc d, const struct val *v, bool rule, struct fake_step *out,
+                     struct err *e)
+{
+    static const char *const step_keys[] = {"expect", "reply", "fault", "repeat", NULL};
+    static const char *const rule_keys[] = {"when", "reply", "fault", "times", NULL};
+    out->line = v->line;
+    int rc = doc_keys(d, v, rule ? "a rule" : "a step", rule ? rule_keys : step_keys, e);
+    if (rc != 0) {
+        return rc;
+    }
+    const struct val *reply = val_get(v, "reply");
+    const struct val *fault = val_get(v, "fault");
+    if (reply == NULL && fault == NULL) {
+        return doc_fail(d, v, e, "expected a reply or a fault in %s", rule ? "a rule" : "a step");
+    }
+    out->has_reply = reply != NULL;
+    out->has_fault = fault != NULL;
+    rc = fake_when_load(d, val_get(v, rule ? "when" : "expect"), &out->when, e);
+    rc = rc != 0 ? rc : load_times(d, v, rule, &out->times, e);
+    rc = rc != 0 || reply == NULL ? rc : fake_reply_load(d, reply, &out->reply, e);
+    rc = rc != 0 || fault == NULL ? rc : fake_fault_load(d, fault, &out->fault, e);
+    if (rc == 0 && reply != NULL && fault != NULL && out->fault.kind == FAULT_STATUS) {
+        return doc_fail(d, fault, e, "a status fault has no reply; write them as two steps");
+    }
+    return rc;
+}
+
+static int load_script(struct doc d, const struct val *root, struct fake_script *s, struct err *e)
+{
+    static const char *const keys[] = {"version", "model", "seed", "steps", "rules", NULL};
+    int64_t seed = 0;
+    const struct val *steps = NULL;
+    const struct val *rules = NULL;
+    s->model = STR("fake-1");
+    int rc = doc_keys(d, root, "a fake script", keys, e);
+    rc = rc != 0 ? rc : doc_version(d, root, e);
+    rc = rc != 0 ? rc : doc_str(d, root, "model", DOC_OPTIONAL, &s->model, e);
+    rc = rc != 0 ? rc : doc_int(d, root, "seed", DOC_OPTIONAL, 0, INT64_C(1) << 53, &seed, e);
+    rc = rc != 0 ? rc : doc_list(d, root, "steps", DOC_OPTIONAL, &steps, e);
+    rc = rc != 0 ? rc : doc_list(d, root, "rules", DOC_OPTIONAL, &rules, e);
+    if (rc == 0 && (steps == NULL) == (rules == NULL)) {
+        return doc_fail(d, root, e, "expected exactly one of steps and rules in a fake script");
+    }
+    s->seed = (uint64_t)seed;
+    const struct val *list = steps != NULL ? steps : rules;
+    if (rc == 0 && list->count == 0) {
+        return doc_fail(d, list, e, "expected at least one step or rule, found an empty list");
+    }
+    s->rules = rules != NULL;
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        if (i == 0) {
+            s->steps = arena_array(d.arena, list->count, sizeof *s->steps);
+        }
+        s->n = i + 1;
+        rc = load_step(d, &list->items[i], s->rules, &s->steps[i], e);
+    }
+    return rc;
+}
+
+int fake_load_doc(struct doc d, const struct val *root, struct fake_script **out, struct err *e)
+{
+    struct fake_script *s = arena_alloc(d.arena, sizeof *s);
+    int rc = load_script(d, root, s, e);
+    if (rc != 0) {
+        fake_free(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int fake_load(const char *path, struct fake_script **out, struct err *e)
+{
+    struct arena *arena = arena_new();
+    struct doc d = {arena, arena_cstr(arena, str_of(path))};
+    struct str text;
+    struct val *root;
+    int rc = file_read(arena, path, SCRIPT_BYTES_MAX, &text, e);
+    rc = rc != 0 ? rc : yaml_parse(arena, d.file, text, YAML_CORE, &root, e);
+    rc = rc != 0 ? rc : fake_load_doc(d, root, out, e);
+    if (rc != 0) {
+        arena_free(arena);
+        return rc;
+    }
+    (*out)->own = arena;
+    return 0;
+}
+
+void fake_free(struct fake_script *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        fake_when_free(&s->steps[i].when);
+    }
+    s->n = 0;
+    arena_free(s->own);
+}
+
+struct str fake_model(const struct fake_script *s)
+{
+    return s->model;
+}
+
+uint64_t fake_seed(const struct fake_script *s)
+{
+    return s->seed;
+}
