@@ -5,12 +5,15 @@
 #include "kernel/base/err.h"
 #include "kernel/base/val.h"
 
-enum { JSON_DEPTH_MAX = 512 };
+enum {
+    JSON_DEPTH_MAX = 512,      /* nesting */
+    JSON_VALUES_MAX = 10000000 /* in one text; 64 bytes and more each in memory */
+};
 
 /* Parses one JSON text (white space around it allowed, a UTF-8 BOM too) into `arena`. Strict: no
  * trailing text, no leading zeros, no NaN, valid UTF-8; lone \u surrogates become U+FFFD.
  * file: named in errors, may be NULL. text must stay valid as long as the arena (raw spans point
- * in). Returns 0 and *out; ERR_INPUT with position; ERR_LIMIT beyond JSON_DEPTH_MAX. */
+ * in). Returns 0 and *out; ERR_INPUT with position; ERR_LIMIT beyond the limits above. */
 int json_parse(struct arena *arena, const char *file, struct str text, struct val **out,
                struct err *e) MUST_CHECK;
 

@@ -9,11 +9,15 @@
  * surrogates, no overlongs, up to U+10FFFF). */
 size_t utf8_invalid_at(struct str s);
 
-/* Decodes one character at s.p[*at] and moves *at past it; an invalid byte gives U+FFFD and
- * moves 1. */
+/* Decodes one character at s.p[*at] (*at < s.n) and moves *at past it; an invalid byte gives U+FFFD
+ * and moves 1. */
 uint32_t utf8_next(struct str s, size_t *at);
 
-/* Appends one code point (surrogates and beyond U+10FFFF as U+FFFD). */
+/* Writes one code point (surrogates and beyond U+10FFFF as U+FFFD) into out; returns its 1 to 4
+ * bytes. No NUL is added. */
+unsigned utf8_put(uint32_t code, char out[4]);
+
+/* Appends one code point, as utf8_put writes it. */
 void utf8_add(struct buf *out, uint32_t code);
 
 /* Number of characters. */
