@@ -36,6 +36,7 @@ struct interaction {
     int64_t at_ms;   /* -1 = not recorded */
     int64_t took_ms; /* 0 when not recorded */
     enum http_end ended;
+    struct str detail; /* why it was not clean, as the sink heard it */
     struct cassette_chunk *chunks;
     size_t n_chunks;
     struct str call_id; /* tools */
@@ -46,6 +47,7 @@ struct cassette {
     struct arena *arena;
     const char *path;
     bool ours; /* has an `assay` header */
+    bool torn; /* an unfinished last interaction was left out */
     int64_t encoder;
     struct str run;
     uint64_t seed;

@@ -1,0 +1,45 @@
+/* Shared by the files of cassettes/ alone. */
+#ifndef CASSETTES_CASSETTE_INT_H
+#define CASSETTES_CASSETTE_INT_H
+
+#include "cassettes/cassette.h"
+
+enum {
+    CASSETTE_BYTES_MAX = 256 << 20, /* of a file */
+    CASSETTE_BODY_MAX = 64 << 20    /* of one decoded body */
+};
+
+/* cassette_load from a text that is in memory. path: named in errors. text need not outlive it. */
+int cassette_parse(const char *path, struct str text, struct cassette **out, struct buf *warning,
+                   struct err *e) MUST_CHECK;
+
+/* ---- gunzip.c: content codings (RFC 9110 8.4.1, RFC 1950, 1951, 1952) ---- */
+
+enum coding {
+    CODING_IDENTITY, /* nothing named, or a body that is plain whatever its header says */
+    CODING_GZIP,
+    CODING_DEFLATE,
+    CODING_UNKNOWN /* br, zstd, several: such a body is left as it is */
+};
+
+/* What `body` really is coded with, given the header's word (n 0 = no header). */
+enum coding coding_of(struct str header, struct str body);
+
+/* Appends the decoded body. ERR_INPUT: damaged, with zlib's reason in e; ERR_LIMIT beyond
+ * CASSETTE_BODY_MAX. */
+int coding_decode(enum coding coding, struct str body, struct buf *out, struct err *e) MUST_CHECK;
+
+/* Removes what no longer holds of a decoded body: Content-Encoding, Transfer-Encoding,
+ * Content-Length. Returns the new count. */
+size_t headers_without_coding(struct http_header *headers, size_t n);
+
+/* ---- base64.c (RFC 4648 4) ---- */
+
+/* Appends the bytes; white space is skipped. False when it is no base64: out is then undefined. */
+bool base64_decode(struct str text, struct buf *out);
+/* Appends lines of 76 characters, each after `indent` spaces and with a newline. */
+void base64_add_lines(struct buf *out, struct str bytes, unsigned indent);
+/* Appends it as one line, without a newline. */
+void base64_add(struct buf *out, struct str bytes);
+
+#endif

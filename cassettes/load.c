@@ -1,0 +1,545 @@
+/* Reads cassettes: our own strictly, other programs' (vcrpy and its serializers) in every variant
+ * they are found in. */
+#include "cassettes/cassette_int.h"
+#include "kernel/base/json.h"
+#include "kernel/base/yaml.h"
+#include "kernel/drive/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What one loading works with. */
+struct loader {
+    struct doc d;
+    struct cassette *c;
+    struct err *e;
+};
+
+static const char *const request_keys[] = {"method", "uri", "headers", "body", NULL};
+static const char *const response_keys[] = {"status", "headers", "body", "assay", NULL};
+static const char *const item_keys[] = {"request", "response", NULL};
+static const char *const top_keys[] = {"version", "assay", "interactions", NULL};
+static const char *const header_keys[] = {"format", "encoder", "run", "seed", "started_at", NULL};
+static const char *const timing_keys[] = {"at_ms",  "took_ms", "ended", "detail",
+                                          "chunks", "call_id", NULL};
+static const char *const body_keys[] = {"string", "base64_string", "encoding", NULL};
+
+/* Strict about keys in our own files only. */
+static int check_keys(struct loader *l, const struct val *v, const char *what,
+                      const char *const *keys)
+{
+    if (l->c->ours) {
+        return doc_keys(l->d, v, what, keys, l->e);
+    }
+    if (!val_is(v, VAL_OBJECT)) {
+        return doc_fail(l->d, v, l->e, "expected %s as a map, got %s", what,
+                        v == NULL ? "nothing" : val_kind_name(v->kind));
+    }
+    return 0;
+}
+
+/* A string; in others' files also a number, by its text. */
+static int scalar_text(struct loader *l, const struct val *v, const char *what, struct str *out)
+{
+    if (val_is(v, VAL_STRING) || (!l->c->ours && val_is(v, VAL_NUMBER))) {
+        *out = v->text;
+        return 0;
+    }
+    return doc_fail(l->d, v, l->e, "expected %s as a string, got %s", what, val_kind_name(v->kind));
+}
+
+static struct str kept(struct loader *l, const struct buf *b)
+{
+    return arena_str(l->d.arena, buf_str(b));
+}
+
+/* A body that was stored as a value: its compact JSON text. */
+static struct str json_text(struct loader *l, const struct val *v)
+{
+    struct buf b = {0};
+    json_add(&b, v);
+    struct str text = kept(l, &b);
+    buf_free(&b);
+    return text;
+}
+
+static bool is_body_map(const struct val *v)
+{
+    if (!val_is(v, VAL_OBJECT) || v->count == 0) {
+        return false;
+    }
+    for (size_t i = 0; i < v->count; i++) {
+        bool known = false;
+        for (size_t k = 0; body_keys[k] != NULL; k++) {
+            known = known || str_is(v->members[i].key, body_keys[k]);
+        }
+        if (!known) {
+            return false;
+        }
+    }
+    return val_get(v, "string") != NULL || val_get(v, "base64_string") != NULL;
+}
+
+static int base64_body(struct loader *l, const struct val *v, struct str *out)
+{
+    struct str text;
+    int rc = scalar_text(l, v, "base64_string", &text);
+    if (rc != 0) {
+        return rc;
+    }
+    struct buf b = {0};
+    if (base64_decode(text, &b)) {
+        *out = kept(l, &b);
+    } else {
+        rc = doc_fail(l->d, v, l->e, "base64_string is no base64");
+    }
+    buf_free(&b);
+    return rc;
+}
+
+/* A body in any of its forms: string, !!binary, null, {string}, {base64_string}, a map or a list.
+ */
+static int read_body(struct loader *l, const struct val *v, struct str *out)
+{
+    if (v == NULL || v->kind == VAL_NULL) {
+        return 0;
+    }
+    if (is_body_map(v)) {
+        const struct val *text = val_get(v, "string");
+        if (text == NULL) {
+            return base64_body(l, val_get(v, "base64_string"), out);
+        }
+        if (text->kind == VAL_NULL) {
+            return 0;
+        }
+        if (text->kind != VAL_STRING) {
+            return doc_fail(l->d, text, l->e, "expected the body's string as a string, got %s",
+                            val_kind_name(text->kind));
+        }
+        *out = text->text;
+        return 0;
+    }
+    switch (v->kind) {
+    case VAL_STRING: *out = v->text; return 0;
+    case VAL_ARRAY:
+    case VAL_OBJECT: *out = v->count == 0 ? (struct str){0} : json_text(l, v); return 0;
+    case VAL_NULL:
+    case VAL_BOOL:
+    case VAL_NUMBER: break;
+    }
+    return doc_fail(l->d, v, l->e, "expected a body as a string or a map, got %s",
+                    val_kind_name(v->kind));
+}
+
+/* `parsed_body` where it stands, else `body` (or httpx's `content`). */
+static int read_any_body(struct loader *l, const struct val *v, struct str *out,
+                         const struct val **value)
+{
+    const struct val *body = val_get(v, "body");
+    const struct val *parsed = val_get(v, "parsed_body");
+    if (parsed != NULL && !l->c->ours && (body == NULL || body->kind == VAL_NULL)) {
+        *out = json_text(l, parsed);
+        *value = parsed;
+        return 0;
+    }
+    if (body == NULL && !l->c->ours) {
+        body = val_get(v, "content");
+    }
+    return read_body(l, body, out);
+}
+
+static int read_header(struct loader *l, struct str name, const struct val *v,
+                       struct http_header *out)
+{
+    out->name = name;
+    return scalar_text(l, v, "a header's value", &out->value);
+}
+
+/* Values of a header: one, or a list of them; each becomes a header of its own. */
+static int read_headers(struct loader *l, const struct val *v, struct http_header **out, size_t *n)
+{
+    const struct val *headers = NULL;
+    int rc = doc_map(l->d, v, "headers", DOC_OPTIONAL, &headers, l->e);
+    if (rc != 0 || headers == NULL) {
+        return rc;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < headers->count; i++) {
+        const struct val *value = &headers->members[i].value;
+        count += value->kind == VAL_ARRAY ? value->count : 1;
+    }
+    *out = arena_array(l->d.arena, count, sizeof **out);
+    for (size_t i = 0; i < headers->count && rc == 0; i++) {
+        const struct member *m = &headers->members[i];
+        bool list = m->value.kind == VAL_ARRAY;
+        for (size_t k = 0; k < (list ? m->value.count : 1) && rc == 0; k++) {
+            rc = read_header(l, m->key, list ? &m->value.items[k] : &m->value, &(*out)[(*n)++]);
+        }
+    }
+    return rc;
+}
+
+static int read_status(struct loader *l, const struct val *response, struct interaction *it)
+{
+    const struct val *status = val_get(response, "status");
+    const struct val *holder = status;
+    const char *key = "code";
+    if (!val_is(status, VAL_OBJECT)) {
+        holder = response;
+        key = status == NULL && !l->c->ours ? "status_code" : "status";
+    }
+    int64_t code = 0;
+    int rc = doc_int(l->d, holder, key, DOC_REQUIRED, 0, 999, &code, l->e);
+    it->status = (int)code;
+    if (rc == 0 && val_is(status, VAL_OBJECT)) {
+        rc = doc_str(l->d, status, "message", DOC_OPTIONAL, &it->reason, l->e);
+    }
+    return rc;
+}
+
+static int read_request(struct loader *l, const struct val *v, struct interaction *it)
+{
+    int rc = check_keys(l, v, "a request", request_keys);
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "method", DOC_REQUIRED, &it->method, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "uri", DOC_REQUIRED, &it->uri, l->e);
+    }
+    if (rc == 0) {
+        rc = read_headers(l, v, &it->request_headers, &it->n_request_headers);
+    }
+    if (rc == 0) {
+        rc = read_any_body(l, v, &it->request_body, &it->request_json);
+    }
+    if (rc == 0 && it->request_json == NULL && it->request_body.n > 0) {
+        struct val *json = NULL;
+        if (json_parse(l->d.arena, NULL, it->request_body, &json, NULL) == 0) {
+            it->request_json = json;
+        }
+    }
+    return rc;
+}
+
+static int read_chunks(struct loader *l, const struct val *timing, struct interaction *it)
+{
+    const struct val *list = NULL;
+    int rc = doc_list(l->d, timing, "chunks", DOC_OPTIONAL, &list, l->e);
+    if (rc != 0 || list == NULL) {
+        return rc;
+    }
+    it->chunks = arena_array(l->d.arena, list->count, sizeof *it->chunks);
+    it->n_chunks = list->count;
+    int64_t last = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct val *pair = &list->items[i];
+        struct cassette_chunk *chunk = &it->chunks[i];
+        if (pair->kind != VAL_ARRAY || pair->count != 2 ||
+            !val_int(&pair->items[0], &chunk->at_ms) || !val_int(&pair->items[1], &chunk->bytes) ||
+            chunk->at_ms < last || chunk->bytes < 0 || chunk->bytes > CASSETTE_BYTES_MAX) {
+            return doc_fail(l->d, pair, l->e,
+                            "expected a chunk as [milliseconds, bytes], not before the one ahead "
+                            "of it");
+        }
+        last = chunk->at_ms;
+    }
+    return 0;
+}
+
+static int read_timing(struct loader *l, const struct val *response, struct interaction *it)
+{
+    const struct val *v = NULL;
+    int rc = doc_map(l->d, response, "assay", DOC_OPTIONAL, &v, l->e);
+    if (rc != 0 || v == NULL) {
+        return rc;
+    }
+    const int64_t max = INT64_C(1) << 53;
+    struct str ended = STR("clean");
+    rc = check_keys(l, v, "an interaction's `assay`", timing_keys);
+    if (rc == 0) {
+        rc = doc_int(l->d, v, "at_ms", DOC_OPTIONAL, 0, max, &it->at_ms, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_int(l->d, v, "took_ms", DOC_OPTIONAL, 0, max, &it->took_ms, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "call_id", DOC_OPTIONAL, &it->call_id, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "detail", DOC_OPTIONAL, &it->detail, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "ended", DOC_OPTIONAL, &ended, l->e);
+    }
+    if (rc == 0 && (!http_end_of_name(ended, &it->ended) || it->ended == HTTP_MISS)) {
+        return doc_fail(
+            l->d, val_get(v, "ended"), l->e,
+            "expected clean, reset, timeout, refused, stopped or mismatch, got \"%.*s\"",
+            STR_FMT(str_slice(ended, 0, 40)));
+    }
+    return rc == 0 ? read_chunks(l, v, it) : rc;
+}
+
+/* Decodes a coded body and drops the headers that spoke of it. */
+static int decode_body(struct loader *l, const struct val *response, struct interaction *it)
+{
+    struct str word = http_header_get(it->headers, it->n_headers, "content-encoding");
+    if (word.n == 0) {
+        return 0;
+    }
+    enum coding coding = coding_of(word, it->body);
+    if (coding == CODING_UNKNOWN) {
+        return 0;
+    }
+    if (coding != CODING_IDENTITY) {
+        struct buf plain = {0};
+        struct err why;
+        int rc = coding_decode(coding, it->body, &plain, &why);
+        if (rc == 0) {
+            it->body = kept(l, &plain);
+        }
+        buf_free(&plain);
+        if (rc != 0) {
+            doc_fail(l->d, val_get(response, "body"), l->e, "%s", why.message);
+            if (l->e != NULL) {
+                l->e->code = rc;
+            }
+            return rc;
+        }
+    }
+    it->n_headers = headers_without_coding(it->headers, it->n_headers);
+    return 0;
+}
+
+static int read_response(struct loader *l, const struct val *v, struct interaction *it)
+{
+    const struct val *value = NULL;
+    int rc = check_keys(l, v, "a response", response_keys);
+    if (rc == 0) {
+        rc = read_status(l, v, it);
+    }
+    if (rc == 0) {
+        rc = read_headers(l, v, &it->headers, &it->n_headers);
+    }
+    if (rc == 0) {
+        rc = read_any_body(l, v, &it->body, &value);
+    }
+    if (rc == 0) {
+        rc = decode_body(l, v, it);
+    }
+    return rc == 0 && l->c->ours ? read_timing(l, v, it) : rc;
+}
+
+static int read_item(struct loader *l, const struct val *v, struct interaction *it)
+{
+    const struct val *request = NULL;
+    const struct val *response = NULL;
+    it->line = v->line;
+    it->at_ms = -1;
+    int rc = check_keys(l, v, "an interaction", item_keys);
+    if (rc == 0) {
+        rc = doc_map(l->d, v, "request", DOC_REQUIRED, &request, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_map(l->d, v, "response", DOC_REQUIRED, &response, l->e);
+    }
+    if (rc == 0) {
+        rc = read_request(l, request, it);
+    }
+    if (rc == 0) {
+        rc = read_response(l, response, it);
+    }
+    it->tool = str_is(it->method, "CALL") && str_starts(it->uri, "tool:");
+    return rc;
+}
+
+static int read_assay_header(struct loader *l, const struct val *root)
+{
+    const struct val *v = NULL;
+    int64_t seed = 0;
+    int64_t format = 0;
+    int rc = doc_version(l->d, root, l->e);
+    if (rc == 0) {
+        rc = doc_map(l->d, root, "assay", DOC_REQUIRED, &v, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_int(l->d, v, "format", DOC_REQUIRED, 1, INT32_MAX, &format, l->e);
+    }
+    if (rc == 0 && format != CASSETTE_FORMAT) {
+        return doc_fail(l->d, val_get(v, "format"), l->e,
+                        "format %lld is newer than this assay reads (%d): update assay",
+                        (long long)format, CASSETTE_FORMAT);
+    }
+    if (rc == 0) {
+        rc = doc_keys(l->d, v, "the `assay` header", header_keys, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_int(l->d, v, "encoder", DOC_REQUIRED, 1, INT32_MAX, &l->c->encoder, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "run", DOC_OPTIONAL, &l->c->run, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_int(l->d, v, "seed", DOC_OPTIONAL, 0, INT64_MAX, &seed, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "started_at", DOC_OPTIONAL, &l->c->started_at, l->e);
+    }
+    l->c->seed = (uint64_t)seed;
+    return rc;
+}
+
+/* Whether the text has a line at the left edge that begins with `word` before any of the
+ * interactions. */
+static bool has_top_key(struct str text, const char *word)
+{
+    while (text.n > 0 && !str_starts(text, "interactions:")) {
+        if (str_starts(text, word)) {
+            return true;
+        }
+        const char *end = memchr(text.p, '\n', text.n);
+        size_t n = end == NULL ? text.n : (size_t)(end - text.p) + 1;
+        text = str_slice(text, n, text.n);
+    }
+    return false;
+}
+
+/* Where the last line that begins with "- request:" stands, or SIZE_MAX. Inside bodies every line
+ * is indented, so it can only be the start of an interaction. */
+static size_t last_item_at(struct str text)
+{
+    const struct str mark = STR("- request:");
+    for (size_t at = text.n; at-- > 0;) {
+        if (text.p[at] == '-' && (at == 0 || text.p[at - 1] == '\n') && text.n - at >= mark.n &&
+            memcmp(text.p + at, mark.p, mark.n) == 0) {
+            return at;
+        }
+    }
+    return SIZE_MAX;
+}
+
+static void warn_torn(struct cassette *c, size_t n, struct buf *warning)
+{
+    c->torn = true;
+    if (warning != NULL) {
+        buf_fmt(warning,
+                "%s: the recording was cut off in interaction %zu, which is left out; the %zu "
+                "before it are whole",
+                c->path, n, n - 1);
+    }
+}
+
+/* A recorder writes an interaction's `assay` last: without it the last one is unfinished. In a file
+ * without any (written by hand) nothing can be told from that. */
+static bool last_is_unfinished(const struct val *list)
+{
+    if (list->count == 0) {
+        return false;
+    }
+    const struct val *last = &list->items[list->count - 1];
+    if (val_path(last, "response", "assay", NULL) != NULL) {
+        return false;
+    }
+    bool whole = val_path(last, "response", "body", NULL) != NULL;
+    bool any = false;
+    for (size_t i = 0; i + 1 < list->count && !any; i++) {
+        any = val_path(&list->items[i], "response", "assay", NULL) != NULL;
+    }
+    return !whole || any || list->count == 1;
+}
+
+static int read_root(struct loader *l, const struct val *root, bool cut, struct buf *warning)
+{
+    struct cassette *c = l->c;
+    const struct val *list = NULL;
+    if (!val_is(root, VAL_OBJECT) || (!c->ours && val_get(root, "interactions") == NULL)) {
+        return doc_fail(l->d, root, l->e,
+                        "expected a cassette: a map with `version: 1` and `interactions`");
+    }
+    int rc = check_keys(l, root, "a cassette", top_keys);
+    if (rc == 0 && c->ours) {
+        rc = read_assay_header(l, root);
+    } else if (rc == 0 && val_get(root, "version") != NULL) {
+        rc = doc_version(l->d, root, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_list(l->d, root, "interactions", DOC_OPTIONAL, &list, l->e);
+    }
+    if (rc != 0 || list == NULL) {
+        if (rc == 0 && cut) {
+            warn_torn(c, 1, warning);
+        }
+        return rc;
+    }
+    c->n = list->count;
+    if (cut) {
+        warn_torn(c, c->n + 1, warning);
+    } else if (c->ours && last_is_unfinished(list)) {
+        warn_torn(c, c->n--, warning);
+    }
+    c->items = arena_array(l->d.arena, c->n, sizeof *c->items);
+    for (size_t i = 0; i < c->n && rc == 0; i++) {
+        c->items[i].n = (uint32_t)(i + 1);
+        rc = read_item(l, &list->items[i], &c->items[i]);
+    }
+    return rc;
+}
+
+static int parse_yaml(struct cassette *c, struct str text, struct val **root, bool *cut,
+                      struct err *e)
+{
+    c->ours = has_top_key(text, "assay:");
+    int rc = yaml_parse(c->arena, c->path, text, c->ours ? YAML_CORE : YAML_PYYAML, root, e);
+    size_t at = rc == ERR_INPUT && c->ours ? last_item_at(text) : SIZE_MAX;
+    if (at != SIZE_MAX &&
+        yaml_parse(c->arena, c->path, str_slice(text, 0, at), YAML_CORE, root, NULL) == 0) {
+        *cut = true;
+        return 0;
+    }
+    if (rc == 0 && !c->ours && val_get(*root, "assay") != NULL) {
+        c->ours = true;
+        rc = yaml_parse(c->arena, c->path, text, YAML_CORE, root, e);
+    }
+    return rc;
+}
+
+int cassette_parse(const char *path, struct str text, struct cassette **out, struct buf *warning,
+                   struct err *e)
+{
+    struct cassette *c = mem_zero(sizeof *c);
+    c->arena = arena_new();
+    c->path = arena_cstr(c->arena, str_of(path));
+    struct val *root = NULL;
+    bool cut = false;
+    int rc = parse_yaml(c, arena_str(c->arena, text), &root, &cut, e);
+    if (rc == 0) {
+        struct loader l = {{c->arena, c->path}, c, e};
+        rc = read_root(&l, root, cut, warning);
+    }
+    if (rc != 0) {
+        cassette_free(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+int cassette_load(const char *path, struct cassette **out, struct buf *warning, struct err *e)
+{
+    struct arena *arena = arena_new();
+    struct str text;
+    int rc = file_read(arena, path, CASSETTE_BYTES_MAX, &text, e);
+    if (rc == 0) {
+        rc = cassette_parse(path, text, out, warning, e);
+    }
+    arena_free(arena);
+    return rc;
+}
+
+void cassette_free(struct cassette *c)
+{
+    if (c != NULL) {
+        arena_free(c->arena);
+        free(c);
+    }
+}
