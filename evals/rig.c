@@ -1,0 +1,303 @@
+#include "evals/rig.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "fakellm/fake.h"
+#include "kernel/base/rng.h"
+#include "kernel/drive/endpoint.h"
+#include "kernel/drive/files.h"
+#include "kernel/drive/session.h"
+
+/* The start of every run that has no time of its own: fake models, other programs' recordings. */
+#define EPOCH_TEXT "2026-11-29T18:00:00.000Z"
+
+struct rig {
+    struct arena *arena;
+    struct rig_options options;
+    struct kernel_config config;
+    int64_t started_at_ms;
+    struct sched *sched;
+    struct toolbox *local;
+    struct toolbox *tools; /* local, or a wrapper that somebody else owns */
+    struct transport *transport;
+    bool own_transport;
+    struct llm *llm;
+    struct session *session;
+    struct fake_script *script;
+    struct fake_session *fake;
+    struct cassette *cassette;
+    struct player *player;
+    struct recorder *recorder;
+    struct buf warning;
+};
+
+static struct str run_id(struct rig *r, uint64_t value)
+{
+    return arena_printf(r->arena, "%012" PRIx64, value & 0xffffffffffffu);
+}
+
+/* A run that is the same every time: identity names it. */
+static void fixed_identity(struct rig *r, uint64_t seed)
+{
+    struct str identity = r->options.identity;
+    r->config.seed = seed;
+    r->config.run = run_id(r, rng_hash(seed, identity.p, identity.n));
+    r->config.started_at = STR(EPOCH_TEXT);
+}
+
+static void live_identity(struct rig *r)
+{
+    /* at most 2^53, so that every JSON reader keeps it */
+    r->config.seed = r->options.seed != 0 ? r->options.seed : random_u64() >> 11;
+    r->config.run = run_id(r, random_u64());
+    r->config.started_at = time_text(r->arena, clock_unix_ms());
+}
+
+/* The first request to a model in a recording, or NULL. */
+static const struct val *first_request(const struct cassette *c)
+{
+    enum wire_format format;
+    for (size_t i = 0; i < c->n; i++) {
+        if (!c->items[i].tool && wire_of_url(c->items[i].uri, &format)) {
+            return c->items[i].request_json;
+        }
+    }
+    return NULL;
+}
+
+static int load_script(struct rig *r, struct err *e)
+{
+    int rc = fake_load(r->options.path, &r->script, e);
+    if (rc != 0) {
+        return rc;
+    }
+    r->fake = fake_session_new(r->script);
+    fixed_identity(r, r->options.seed != 0 ? r->options.seed : fake_seed(r->script));
+    if (r->config.model.n == 0) {
+        r->config.model = fake_model(r->script);
+    }
+    return 0;
+}
+
+static int load_cassette(struct rig *r, struct err *e)
+{
+    int rc = cassette_load(r->options.path, &r->cassette, &r->warning, e);
+    if (rc != 0) {
+        return rc;
+    }
+    const struct cassette *c = r->cassette;
+    if (c->ours) {
+        r->config.run = c->run;
+        r->config.seed = c->seed;
+        r->config.started_at = c->started_at;
+    } else {
+        fixed_identity(r, r->options.seed);
+    }
+    const struct val *first = first_request(c);
+    if (r->config.model.n == 0) {
+        r->config.model = val_text(val_get(first, "model"));
+    }
+    const struct val *stream = val_get(first, "stream");
+    if (val_is(stream, VAL_BOOL) && stream->boolean) {
+        r->options.stream = true;
+    }
+    return 0;
+}
+
+/* What the source needs before there is a clock. */
+static int load(struct rig *r, struct err *e)
+{
+    r->config.model = r->options.model;
+    switch (r->options.source) {
+    case EVAL_FAKE: return load_script(r, e);
+    case EVAL_REPLAY: return load_cassette(r, e);
+    case EVAL_LIVE:
+    case EVAL_RECORD: live_identity(r); return 0;
+    }
+    return 0;
+}
+
+/* A tool that needs nothing of the world may run in a replay that does not hold its call. */
+static bool runs_without(void *ctx, struct str name)
+{
+    const struct rig *r = ctx;
+    enum tool_source source;
+    return toolset_source(r->options.tools, name, &source) &&
+           (source == TOOL_BUILTIN || source == TOOL_CANNED);
+}
+
+static int connect_source(struct rig *r, struct loop *loop, struct err *e)
+{
+    struct recorder_options record = {.path = r->options.path,
+                                      .overwrite = r->options.overwrite,
+                                      .run = r->config.run,
+                                      .seed = r->config.seed,
+                                      .started_at = r->config.started_at,
+                                      .sched = r->sched};
+    r->tools = r->local;
+    switch (r->options.source) {
+    case EVAL_FAKE:
+        r->transport = transport_fake(r->fake, r->sched);
+        r->own_transport = true;
+        return 0;
+    case EVAL_REPLAY:
+        r->player = player_new(r->cassette, r->options.match, r->sched);
+        r->transport = player_transport(r->player);
+        r->tools = player_toolbox(r->player, r->local, runs_without, r);
+        return 0;
+    case EVAL_LIVE:
+    case EVAL_RECORD:
+        r->transport = transport_curl(loop, r->sched, TRANSPORT_LIMITS_DEFAULT);
+        r->own_transport = true;
+        break;
+    }
+    if (r->options.source == EVAL_LIVE) {
+        return 0;
+    }
+    int rc = recorder_new(&record, &r->recorder, e);
+    if (rc == 0) {
+        r->tools = recorder_toolbox(r->recorder, r->local);
+    }
+    return rc;
+}
+
+static void start_session(struct rig *r)
+{
+    const struct rig_options *o = &r->options;
+    struct transport *transport =
+        r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
+    struct endpoint_options endpoint = {
+        .format = WIRE_CHAT, .base_url = o->base_url, .api_key = o->api_key};
+    r->llm = llm_endpoint(transport, &endpoint);
+    r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
+    r->config.system = o->system;
+    r->config.budget = o->budget;
+    struct session_options session = {.config = r->config,
+                                      .prompt = o->prompt,
+                                      .llm = r->llm,
+                                      .tools = r->tools,
+                                      .sched = r->sched,
+                                      .stream = o->stream,
+                                      .temperature = o->temperature,
+                                      .max_tokens = o->max_tokens,
+                                      .ctx = o->ctx,
+                                      .log = o->log,
+                                      .delta = o->delta,
+                                      .done = o->done};
+    r->session = session_new(&session);
+}
+
+static int build(struct rig *r, struct loop *loop, struct err *e)
+{
+    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+    int rc = load(r, e);
+    if (rc != 0) {
+        return rc;
+    }
+    if (r->config.model.n == 0) {
+        return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
+    }
+    if (!time_parse(r->config.started_at, &r->started_at_ms)) {
+        return err_set(e, ERR_INPUT, "%s: started_at is no time like %s", r->options.path,
+                       EPOCH_TEXT);
+    }
+    r->sched = live ? sched_real(loop) : sched_virtual(loop);
+    r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
+    rc = connect_source(r, loop, e);
+    if (rc == 0) {
+        start_session(r);
+    }
+    return rc;
+}
+
+int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, struct err *e)
+{
+    struct rig *r = mem_zero(sizeof *r);
+    r->arena = arena_new();
+    r->options = *o;
+    r->config = kernel_config_default();
+    int rc = build(r, loop, e);
+    if (rc != 0) {
+        int closed = rig_free(r, NULL);
+        (void)closed; /* the first error is the one to tell */
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void rig_cancel(struct rig *r, struct str reason)
+{
+    session_cancel(r->session, reason);
+}
+
+/* The calls that the history holds, in order, each with its reply's number. */
+static struct eval_call *calls_made(struct rig *r, const struct run_result *result, size_t *count)
+{
+    size_t n_history, n = 0;
+    const struct message *history = kernel_history(session_kernel(r->session), &n_history);
+    struct eval_call *calls = arena_array(r->arena, (size_t)result->calls_made, sizeof *calls);
+    int64_t step = 0;
+    for (size_t i = 0; i < n_history; i++) {
+        step += history[i].role == ROLE_ASSISTANT;
+        for (size_t j = 0; j < history[i].n_calls; j++) {
+            const struct tool_call *c = &history[i].calls[j];
+            bool terminal = false;
+            for (size_t t = 0; t < r->config.n_tools; t++) {
+                const struct tool_spec *tool = &r->config.tools[t];
+                terminal = terminal || (tool->terminal && str_eq(tool->name, c->name));
+            }
+            if (!terminal) {
+                calls[n++] = (struct eval_call){c->name, c->arguments, step};
+            }
+        }
+    }
+    *count = n;
+    return calls;
+}
+
+void rig_outcome(struct rig *r, struct rig_outcome *out)
+{
+    *out = (struct rig_outcome){.model = r->config.model, .warning = buf_str(&r->warning)};
+    if (!session_result(r->session, &out->result)) {
+        return;
+    }
+    out->calls = calls_made(r, &out->result, &out->n_calls);
+    if (r->player != NULL) {
+        out->replay = player_report(r->player);
+    }
+    if (r->fake != NULL) {
+        out->leftover = fake_leftover(r->fake);
+    }
+}
+
+int rig_free(struct rig *r, struct err *e)
+{
+    int rc = 0;
+    if (r == NULL) {
+        return 0;
+    }
+    session_free(r->session);
+    if (r->llm != NULL) {
+        r->llm->ops->free(r->llm);
+    }
+    if (r->recorder != NULL) {
+        rc = recorder_close(r->recorder, e);
+    }
+    player_free(r->player);
+    if (r->own_transport) {
+        r->transport->ops->free(r->transport);
+    }
+    if (r->local != NULL) {
+        r->local->ops->free(r->local);
+    }
+    sched_free(r->sched);
+    fake_session_free(r->fake);
+    fake_free(r->script);
+    cassette_free(r->cassette);
+    buf_free(&r->warning);
+    arena_free(r->arena);
+    free(r);
+    return rc;
+}

@@ -1,0 +1,60 @@
+/* One run, wired together: where the model's answers come from, the tools, the clock, and a session
+ * around them. `assay run` and every trial of an evaluation are made of it. */
+#ifndef EVALS_RIG_H
+#define EVALS_RIG_H
+
+#include "cassettes/cassette.h"
+#include "evals/eval.h"
+#include "kernel/drive/loop.h"
+
+struct rig;
+
+struct rig_options {
+    enum eval_source source;
+    const char *path; /* the script, or the cassette to replay or to write; NULL for EVAL_LIVE */
+    bool overwrite;   /* EVAL_RECORD: an existing cassette is replaced */
+    enum cassette_match match;
+    const struct toolset *tools; /* must outlive the rig, like all views here */
+    struct str prompt;
+    struct str system; /* p NULL = none */
+    struct budget budget;
+    struct str model;       /* n 0 = the script's or the cassette's */
+    struct str base_url;    /* n 0 = the provider's own */
+    struct str api_key;     /* n 0 = none */
+    bool stream;            /* a replay also streams when its cassette's first request did */
+    struct str temperature; /* number text; n 0 = not sent */
+    int64_t max_tokens;     /* -1 = not sent */
+    uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
+    struct str identity;    /* names the run where nothing else does: its hash is the run id under
+                               EVAL_FAKE and for recordings of other programs */
+    void *ctx;
+    int (*log)(void *ctx, struct str lines);   /* as in session_options; may be NULL */
+    void (*delta)(void *ctx, struct str text); /* may be NULL */
+    void (*done)(void *ctx);                   /* once, when the run is over */
+};
+
+/* Loads what is named and starts the run in the loop's next turn. ERR_NOT_FOUND, ERR_INPUT, ERR_IO,
+ * ERR_LIMIT: the script or cassette. ERR_EXISTS: the cassette to write is there already. ERR_USAGE:
+ * no model is named. */
+int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
+            struct err *e) MUST_CHECK;
+
+/* Ends the run with status cancelled; done is called. Nothing after the end. */
+void rig_cancel(struct rig *r, struct str reason);
+
+/* What a finished run came to. Views are valid until rig_free. */
+struct rig_outcome {
+    struct run_result result;
+    struct str model;              /* that was asked */
+    const struct eval_call *calls; /* made, without a terminal tool's */
+    size_t n_calls;
+    struct player_report replay; /* EVAL_REPLAY: misses, drift, unused interactions */
+    struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
+    struct str warning;          /* of loading the cassette; n 0 = none */
+};
+void rig_outcome(struct rig *r, struct rig_outcome *out);
+
+/* Frees everything; closes a recording: ERR_IO when a part of it could not be written. r NULL
+ * allowed. */
+int rig_free(struct rig *r, struct err *e) MUST_CHECK;
+#endif
