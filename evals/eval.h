@@ -1,4 +1,5 @@
-/* Running golden sets and scoring them. */
+/* Running golden sets and scoring them. (One run's wiring - source, clock, tools, session - is rig.h: written by the
+ * lead; the trial runner builds each trial on rig_new.) */
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
@@ -17,6 +18,7 @@ struct eval_call {
 struct eval_run {
     const struct eval_call *calls; /* without a terminal tool's call */
     size_t n_calls;
+    struct str model; /* for messages */
     struct run_result result;
 };
 
@@ -57,8 +59,11 @@ struct eval_verdict {
 void eval_judge(const struct golden_task *task, const struct eval_run *run, struct arena *arena,
                 struct eval_verdict *out);
 
-/* Appends a ratio with 6 decimals, rounded half up, or null. */
+/* Appends a ratio with 6 decimals, rounded half up, or null. num ≥ 0, den ≤ 10^18. */
 void ratio_add(struct buf *out, struct ratio r);
+
+/* Appends an amount of nano-units (≥ 0) as a decimal with at least two places: 0.50, 0.000125. */
+void money_add(struct buf *out, int64_t nano);
 
 /* ---- running sets ---- */
 
