@@ -18,14 +18,14 @@ void toolset_free(struct toolset *t); /* NULL allowed */
 int toolset_add_file(struct toolset *t, const char *path, struct err *e) MUST_CHECK;
 
 /* Adds the tools of a list that stands in another document (a golden set). Commands and files in it
- * are relative to `dir`. */
+ * are relative to `dir`. The document must outlive the set. */
 int toolset_add_list(struct toolset *t, struct doc d, const struct val *list, const char *dir,
                      struct err *e) MUST_CHECK;
 
 /* Adds a built-in tool: calculator, search_docs, now, task_done. ERR_NOT_FOUND. */
 int toolset_add_builtin(struct toolset *t, struct str name, struct err *e) MUST_CHECK;
 
-/* The specs, in order of registration. */
+/* The specs, in order of registration. Valid until a tool is added or the set is freed. */
 const struct tool_spec *toolset_specs(const struct toolset *t, size_t *n);
 
 enum tool_source { TOOL_BUILTIN, TOOL_COMMAND, TOOL_HTTP, TOOL_CANNED };
@@ -35,7 +35,8 @@ bool toolset_source(const struct toolset *t, struct str name, enum tool_source *
 /* A toolbox that runs the set's tools for one session. started_at_ms: Unix time of the session's
  * start, for `now`, which shows that plus sched_now. Under a virtual scheduler a command holds the
  * clock and takes 0 ms. A canned answer takes its delay_ms. At most 16 commands of one process run
- * at once, the others wait. The toolset must outlive it. */
+ * at once, the others wait. The toolset must outlive it, and get no
+ * more tools meanwhile. */
 struct toolbox *toolbox_local(const struct toolset *t, struct sched *s, struct loop *loop,
                               int64_t started_at_ms);
 
