@@ -20,24 +20,25 @@ struct dec {
  * number, ERR_LIMIT beyond DEC_DIGITS_MAX digits or |exp| over DEC_EXP_MAX. */
 int dec_parse(struct str text, struct dec *out) MUST_CHECK;
 
-/* Each: 0, or ERR_LIMIT when the exact result needs more than DEC_DIGITS_MAX digits. out may be a
- * or b. */
+/* Each: 0, or ERR_LIMIT when the exact result needs more than DEC_DIGITS_MAX digits or an exponent
+ * beyond DEC_EXP_MAX; *out is then untouched. out may be a or b. Results have no trailing zeros. */
 int dec_add(const struct dec *a, const struct dec *b, struct dec *out) MUST_CHECK;
 int dec_sub(const struct dec *a, const struct dec *b, struct dec *out) MUST_CHECK;
 int dec_mul(const struct dec *a, const struct dec *b, struct dec *out) MUST_CHECK;
 
-/* Quotient rounded half to even to `precision` significant digits (exact when shorter).
- * ERR_INPUT when b is zero. */
+/* Quotient rounded half to even to `precision` significant digits (exact when shorter), 1 to
+ * DEC_DIGITS_MAX, clamped. ERR_INPUT when b is zero, ERR_LIMIT when the exponent is beyond
+ * DEC_EXP_MAX; *out is then untouched. */
 int dec_div(const struct dec *a, const struct dec *b, unsigned precision,
             struct dec *out) MUST_CHECK;
 
-/* Whether a is a whole multiple of b. ERR_INPUT when b is zero, ERR_LIMIT when the exponents are
- * too far apart to tell within the digit limit. */
+/* Whether a is a whole multiple of b, exact for any exponents. ERR_INPUT when b is zero. */
 int dec_is_multiple(const struct dec *a, const struct dec *b, bool *out) MUST_CHECK;
 
+/* Exact order: < 0, 0, > 0. */
 int dec_cmp(const struct dec *a, const struct dec *b);
 
-/* Rounds half to even to at most `precision` significant digits. */
+/* Rounds half to even to at most `precision` significant digits (1 to DEC_DIGITS_MAX, clamped). */
 void dec_round(struct dec *d, unsigned precision);
 
 /* Appends the canonical number text (the form of num_canonical). */
