@@ -42,4 +42,30 @@ void base64_add_lines(struct buf *out, struct str bytes, unsigned indent);
 /* Appends it as one line, without a newline. */
 void base64_add(struct buf *out, struct str bytes);
 
+/* ---- redact.c: credentials by their known shapes ---- */
+
+/* A part of a text that was replaced by REDACTED: [at, at + n) in the old one. */
+struct redacted {
+    size_t at;
+    size_t n;
+};
+#define REDACTED_TEXT "REDACTED"
+
+/* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
+ * kind. False when there is none. */
+bool credential_find(struct str text, size_t from, size_t *at, size_t *n, const char **what);
+
+/* Appends text with every credential replaced, and the parts (struct redacted) to `parts` (may be
+ * NULL). Returns whether any was. */
+bool redact_text(struct str text, struct buf *out, struct buf *parts);
+
+/* Appends a URL without its userinfo and without the values of its secret query parameters. Returns
+ * whether anything was replaced. */
+bool redact_url(struct str url, struct buf *out);
+
+/* ---- write.c ---- */
+
+/* Appends the head of a file: version, `assay` header, `interactions:`. */
+void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at);
+
 #endif
