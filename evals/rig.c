@@ -168,7 +168,7 @@ static void start_session(struct rig *r)
     struct transport *transport =
         r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
     struct endpoint_options endpoint = {
-        .format = WIRE_CHAT, .base_url = o->base_url, .api_key = o->api_key};
+        .format = WIRE_CHAT, .base_url = o->base_url, .api_key = o->api_key, .sched = r->sched};
     r->llm = llm_endpoint(transport, &endpoint);
     r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
     r->config.system = o->system;

@@ -52,7 +52,8 @@ struct transport_ops {
     /* Views of rq need to live only during start. */
     struct http_call *(*start)(struct transport *t, const struct http_request *rq,
                                struct http_sink sink);
-    void (*stop)(struct transport *t, struct http_call *call); /* no sink call follows */
+    /* No sink call follows. May be called from inside the call's own head or body. */
+    void (*stop)(struct transport *t, struct http_call *call);
     void (*free)(struct transport *t);
 };
 

@@ -29,7 +29,8 @@ struct llm_sink {
 
 struct llm_ops {
     struct llm_call *(*start)(struct llm *m, const struct llm_request *rq, struct llm_sink sink);
-    void (*stop)(struct llm *m, struct llm_call *call); /* no sink call follows */
+    /* No sink call follows. May be called from inside the call's own delta. */
+    void (*stop)(struct llm *m, struct llm_call *call);
     void (*free)(struct llm *m);
 };
 

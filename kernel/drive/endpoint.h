@@ -10,10 +10,15 @@ struct endpoint_options {
     enum wire_format format;
     struct str base_url; /* with or without /v1 and a trailing slash; n 0 = the provider's own */
     struct str api_key;  /* n 0 = no auth header */
+    struct sched *sched; /* of the session: a request that cannot be sent fails in its next turn */
+    /* For people: why a call did not end well, as the transport says it (addresses, certificates).
+     * The failure itself has a fixed text by kind, so that a replay logs the same. May be NULL. */
+    void (*note)(void *ctx, struct str text);
+    void *note_ctx;
 };
 
 /* An llm over `transport` (which must outlive it and is not freed with it). Option texts are
- * copied. */
+ * copied. A broken history fails as FAIL_HISTORY and is never sent. */
 struct llm *llm_endpoint(struct transport *transport, const struct endpoint_options *o);
 
 struct transport_limits {

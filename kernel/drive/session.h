@@ -32,12 +32,12 @@ struct session_options {
 struct session *session_new(const struct session_options *o);
 
 /* Stops what is open, closes the log with `cancelled` (K24) and calls done. Nothing after the end.
- */
+ * From inside `log` it takes effect when log has returned. */
 void session_cancel(struct session *s, struct str reason);
 
 const struct kernel *session_kernel(const struct session *s);
 bool session_result(const struct session *s, struct run_result *out);
 
-/* Stops everything still open, without a word to the log. NULL allowed. */
+/* Stops everything still open, without a word to the log. NULL allowed. Not from inside log. */
 void session_free(struct session *s);
 #endif

@@ -1,0 +1,327 @@
+/* Invariants:
+ * 1. The log's lines are handed on before the commands that follow from them are carried out.
+ * 2. A call's handle is forgotten before its end is fed, so that it is never stopped after its end.
+ * 3. done is the last thing a session does: nothing is touched after it, which may free all.
+ * 4. While the run is on, a wake-up stands at the kernel's deadline. */
+#include "kernel/drive/session.h"
+
+#include "kernel/base/text.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum session_state {
+    SESSION_WAITING, /* for the world, or for its first turn */
+    SESSION_DRIVING, /* carrying out commands */
+    SESSION_OVER
+};
+
+/* A tool call under way. */
+struct open_tool {
+    struct open_tool *next;
+    struct session *session;
+    struct str call_id;
+    size_t tool;
+    struct tool_run *run;
+};
+
+struct session {
+    struct session_options o;
+    enum session_state state;
+    struct kernel *kernel;
+    struct llm_request request;
+    struct llm_call *model; /* NULL = none open */
+    bool shown;             /* a delta of the open model call has come */
+    struct open_tool *tools;
+    struct timer *begin;
+    struct timer *wake;
+    uint64_t wake_at;
+    struct arena *reason;     /* memory of cancel_reason; NULL = no cancel waits */
+    struct str cancel_reason; /* asked for while commands were carried out */
+};
+
+static void drive(struct session *s);
+
+static void feed(struct session *s, const struct event *ev)
+{
+    int rc = kernel_feed(s->kernel, ev, sched_now(s->o.sched));
+    assert(rc == 0); /* an llm or a toolbox broke its contract */
+    (void)rc;
+}
+
+/* ---- the model ---- */
+
+static void on_delta(void *ctx, struct str text)
+{
+    struct session *s = ctx;
+    if (!s->shown) {
+        s->shown = true;
+        feed(s, &(struct event){.kind = EV_DELTA, .text = text});
+    }
+    if (s->o.delta != NULL) {
+        s->o.delta(s->o.ctx, text);
+    }
+}
+
+static void on_model_end(void *ctx, const struct reply *reply, const struct failure *failure)
+{
+    struct session *s = ctx;
+    assert((reply == NULL) != (failure == NULL));
+    s->model = NULL;
+    struct event ev = {.kind = EV_FAILURE, .failure = failure};
+    if (reply != NULL) {
+        ev = (struct event){.kind = EV_REPLY, .reply = reply};
+    }
+    feed(s, &ev);
+    drive(s);
+}
+
+static void call_model(struct session *s, const struct command *c)
+{
+    assert(s->model == NULL);
+    s->request = (struct llm_request){.model = s->o.config.model,
+                                      .messages = c->messages,
+                                      .n_messages = c->n_messages,
+                                      .tools = s->o.config.tools,
+                                      .n_tools = s->o.config.n_tools,
+                                      .stream = s->o.stream,
+                                      .temperature = s->o.temperature,
+                                      .max_tokens = s->o.max_tokens};
+    s->shown = false;
+    struct llm_sink sink = {.ctx = s, .delta = on_delta, .end = on_model_end};
+    s->model = s->o.llm->ops->start(s->o.llm, &s->request, sink);
+}
+
+static void stop_model(struct session *s)
+{
+    if (s->model != NULL) {
+        struct llm_call *call = s->model;
+        s->model = NULL;
+        s->o.llm->ops->stop(s->o.llm, call);
+    }
+}
+
+/* ---- tools ---- */
+
+static void forget_tool(struct session *s, struct open_tool *t)
+{
+    struct open_tool **at = &s->tools;
+    while (*at != t) {
+        at = &(*at)->next;
+    }
+    *at = t->next;
+    free(t);
+}
+
+static void feed_miss(struct session *s, struct str why)
+{
+    struct failure miss = {.class = FAIL_MISS, .retry_after_ms = -1, .message = why};
+    feed(s, &(struct event){.kind = EV_FAILURE, .failure = &miss});
+}
+
+static void feed_result(struct session *s, struct str call_id, size_t tool,
+                        const struct tool_output *output)
+{
+    struct arena *arena = arena_new();
+    struct tool_output cut = *output;
+    if (output->ok) {
+        bool truncated = false;
+        int64_t max = s->o.config.tools[tool].max_output;
+        cut.content = text_truncate(arena, output->content, max > 0 ? (size_t)max : 0, &truncated);
+        cut.truncated = cut.truncated || truncated;
+    }
+    feed(s, &(struct event){.kind = EV_TOOL_RESULT, .call_id = call_id, .output = &cut});
+    arena_free(arena);
+}
+
+static void on_tool_end(void *ctx, const struct tool_output *output, bool miss)
+{
+    struct open_tool *t = ctx;
+    struct session *s = t->session;
+    struct str call_id = t->call_id;
+    size_t tool = t->tool;
+    forget_tool(s, t);
+    if (miss) {
+        feed_miss(s, output->message);
+    } else {
+        feed_result(s, call_id, tool, output);
+    }
+    drive(s);
+}
+
+static void call_tool(struct session *s, const struct command *c)
+{
+    struct open_tool *t = mem_zero(sizeof *t);
+    *t = (struct open_tool){.next = s->tools, .session = s, .call_id = c->call_id, .tool = c->tool};
+    s->tools = t;
+    struct tool_request rq = {.call_id = c->call_id,
+                              .name = c->name,
+                              .arguments = c->arguments,
+                              .order = c->order,
+                              .attempt = c->attempt};
+    struct tool_sink sink = {.ctx = t, .end = on_tool_end};
+    t->run = s->o.tools->ops->start(s->o.tools, &rq, sink);
+}
+
+static void stop_one(struct session *s, struct open_tool *t)
+{
+    s->o.tools->ops->stop(s->o.tools, t->run);
+    forget_tool(s, t);
+}
+
+static void stop_tool(struct session *s, struct str call_id)
+{
+    for (struct open_tool *t = s->tools; t != NULL; t = t->next) {
+        if (str_eq(t->call_id, call_id)) {
+            stop_one(s, t);
+            return;
+        }
+    }
+}
+
+/* ---- driving ---- */
+
+static void on_wake(void *arg)
+{
+    struct session *s = arg;
+    s->wake = NULL;
+    feed(s, &(struct event){.kind = EV_TIME});
+    drive(s);
+}
+
+static void set_wake(struct session *s)
+{
+    uint64_t at = kernel_deadline(s->kernel);
+    if (s->wake != NULL && s->wake_at == at) {
+        return;
+    }
+    sched_cancel(s->o.sched, s->wake);
+    s->wake = NULL;
+    if (at != UINT64_MAX) {
+        s->wake_at = at;
+        s->wake = sched_wake(s->o.sched, at, on_wake, s);
+    }
+}
+
+/* A cancel that the kernel refuses came after the end, and means nothing. */
+static void feed_cancel(struct session *s, struct str reason)
+{
+    int rc = kernel_feed(s->kernel, &(struct event){.kind = EV_CANCEL, .text = reason},
+                         sched_now(s->o.sched));
+    assert(rc == 0 || rc == ERR_STATE);
+    (void)rc;
+}
+
+/* A log with a gap is worse than one that ends early: after a failure no more lines are given. */
+static void write_log(struct session *s)
+{
+    struct str lines = kernel_take_log(s->kernel);
+    if (s->o.log != NULL && lines.n > 0 && s->o.log(s->o.ctx, lines) != 0) {
+        s->o.log = NULL;
+        feed_cancel(s, STR("the event log could not be written"));
+    }
+    if (s->reason != NULL) {
+        feed_cancel(s, s->cancel_reason);
+        arena_free(s->reason);
+        s->reason = NULL;
+    }
+}
+
+static void carry_out(struct session *s, const struct command *c)
+{
+    switch (c->kind) {
+    case CMD_CALL_MODEL: call_model(s, c); return;
+    case CMD_STOP_MODEL: stop_model(s); return;
+    case CMD_CALL_TOOL: call_tool(s, c); return;
+    case CMD_STOP_TOOL: stop_tool(s, c->call_id); return;
+    case CMD_FINISH: s->state = SESSION_OVER; return;
+    }
+}
+
+static void drive(struct session *s)
+{
+    struct command c;
+    s->state = SESSION_DRIVING;
+    write_log(s);
+    while (kernel_poll(s->kernel, &c)) {
+        carry_out(s, &c);
+    }
+    write_log(s); /* what a cancel added meanwhile, */
+    while (kernel_poll(s->kernel, &c)) {
+        carry_out(s, &c);
+    }
+    set_wake(s);
+    if (s->state == SESSION_DRIVING) {
+        s->state = SESSION_WAITING;
+        return;
+    }
+    if (s->o.done != NULL) {
+        s->o.done(s->o.ctx);
+    }
+}
+
+static void on_begin(void *arg)
+{
+    struct session *s = arg;
+    s->begin = NULL;
+    feed(s, &(struct event){.kind = EV_USER_MESSAGE, .text = s->o.prompt});
+    drive(s);
+}
+
+/* ---- the public face ---- */
+
+struct session *session_new(const struct session_options *o)
+{
+    assert(o->llm != NULL && o->tools != NULL && o->sched != NULL);
+    struct session *s = mem_zero(sizeof *s);
+    s->o = *o;
+    s->kernel = kernel_new(&o->config);
+    s->begin = sched_post(o->sched, 0, 0, on_begin, s);
+    return s;
+}
+
+void session_cancel(struct session *s, struct str reason)
+{
+    switch (s->state) {
+    case SESSION_OVER: return;
+    case SESSION_DRIVING:
+        if (s->reason == NULL) {
+            s->reason = arena_new();
+            s->cancel_reason = arena_str(s->reason, reason);
+        }
+        return;
+    case SESSION_WAITING:
+        sched_cancel(s->o.sched, s->begin);
+        s->begin = NULL;
+        feed_cancel(s, reason);
+        drive(s);
+        return;
+    }
+}
+
+const struct kernel *session_kernel(const struct session *s)
+{
+    return s->kernel;
+}
+
+bool session_result(const struct session *s, struct run_result *out)
+{
+    return kernel_result(s->kernel, out);
+}
+
+void session_free(struct session *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    assert(s->state != SESSION_DRIVING);
+    sched_cancel(s->o.sched, s->begin);
+    sched_cancel(s->o.sched, s->wake);
+    stop_model(s);
+    while (s->tools != NULL) {
+        stop_one(s, s->tools);
+    }
+    arena_free(s->reason);
+    kernel_free(s->kernel);
+    free(s);
+}
