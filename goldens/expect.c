@@ -1,0 +1,176 @@
+#include "goldens/golden_int.h"
+
+enum { COUNT_MAX = 1000000000, DAY_MS = 24 * 3600 * 1000 };
+
+/* One call of a list: `- now`, or `- tool: {arguments}`. */
+static int load_call(struct doc d, const struct val *v, uint32_t group, struct golden_call *out,
+                     struct err *e)
+{
+    out->at = v;
+    out->group = group;
+    if (v->kind == VAL_STRING) {
+        out->name = v->text;
+        return 0;
+    }
+    if (v->kind != VAL_OBJECT || v->count != 1) {
+        return doc_fail(d, v, e,
+                        "expected a tool's name, or a map with one key: the tool's name and under "
+                        "it its arguments; found %s%s",
+                        val_kind_name(v->kind), v->kind == VAL_OBJECT ? " of another size" : "");
+    }
+    const struct val *args = &v->members[0].value;
+    out->name = v->members[0].key;
+    if (args->kind != VAL_OBJECT) {
+        return doc_fail(d, args->kind == VAL_NULL ? v : args, e,
+                        "expected a map of arguments under \"%.*s\", found %s; write `- %.*s` for "
+                        "any arguments and `- %.*s: {}` for none",
+                        STR_FMT(str_slice(out->name, 0, 100)), val_kind_name(args->kind),
+                        STR_FMT(str_slice(out->name, 0, 100)),
+                        STR_FMT(str_slice(out->name, 0, 100)));
+    }
+    return args_match_new(d, args, &out->args, e);
+}
+
+/* The list under `parallel`, NULL for a single call. A map there belongs to a tool of that name. */
+static const struct val *parallel_list(const struct val *item)
+{
+    const struct val *list = val_get(item, "parallel");
+    return item->kind == VAL_OBJECT && item->count == 1 && val_is(list, VAL_ARRAY) ? list : NULL;
+}
+
+static int load_list(struct doc d, const struct val *list, struct golden_expect *out, struct err *e)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct val *group = parallel_list(&list->items[i]);
+        n += group == NULL ? 1 : group->count;
+        if (group != NULL && group->count == 0) {
+            return doc_fail(d, group, e, "expected at least one call under parallel");
+        }
+    }
+    out->calls = arena_array(d.arena, n, sizeof *out->calls);
+    uint32_t groups = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct val *item = &list->items[i];
+        const struct val *group = parallel_list(item);
+        const struct val *calls = group == NULL ? item : group->items;
+        uint32_t number = group == NULL ? 0 : ++groups;
+        for (size_t j = 0; j < (group == NULL ? 1 : group->count); j++) {
+            struct golden_call *call = &out->calls[out->n_calls++];
+            int rc = load_call(d, &calls[j], number, call, e);
+            if (rc != 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+static int load_calls(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
+{
+    static const char *const keys[] = {"mode", "list", "extra_args", NULL};
+    static const char *const modes[] = {"exact",  "in_order", "any_order",
+                                        "subset", "superset", NULL};
+    static const char *const extra[] = {"error", "ignore", NULL};
+    const struct val *calls = NULL;
+    const struct val *list = NULL;
+    int mode = GOLDEN_EXACT;
+    int ignore = 0;
+    int rc = doc_map(d, v, "calls", DOC_OPTIONAL, &calls, e);
+    if (rc != 0 || calls == NULL) {
+        return rc;
+    }
+    out->has_calls = true;
+    rc = doc_keys(d, calls, "calls", keys, e);
+    rc = rc != 0 ? rc : doc_enum(d, calls, "mode", modes, &mode, e);
+    rc = rc != 0 ? rc : doc_enum(d, calls, "extra_args", extra, &ignore, e);
+    rc = rc != 0 ? rc : doc_list(d, calls, "list", DOC_REQUIRED, &list, e);
+    out->mode = (enum golden_mode)mode;
+    out->ignore_extra_args = ignore == 1;
+    return rc != 0 ? rc : load_list(d, list, out, e);
+}
+
+static int load_forbid(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
+{
+    const struct val *list = NULL;
+    int rc = doc_list(d, v, "forbid", DOC_OPTIONAL, &list, e);
+    if (rc != 0 || list == NULL) {
+        return rc;
+    }
+    out->forbid = arena_array(d.arena, list->count, sizeof *out->forbid);
+    out->n_forbid = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].kind != VAL_STRING) {
+            return doc_fail(d, &list->items[i], e, "expected the name of a tool, found %s",
+                            val_kind_name(list->items[i].kind));
+        }
+        out->forbid[i] = list->items[i].text;
+    }
+    return 0;
+}
+
+static int load_limits(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
+{
+    static const char *const keys[] = {"steps", "calls", "tokens", "cost_usd", "seconds", NULL};
+    const struct val *m = NULL;
+    int rc = doc_map(d, v, "limits", DOC_OPTIONAL, &m, e);
+    if (rc != 0 || m == NULL) {
+        return rc;
+    }
+    rc = doc_keys(d, m, "limits", keys, e);
+    rc = rc != 0 ? rc : doc_int(d, m, "steps", DOC_OPTIONAL, 1, COUNT_MAX, &out->max_steps, e);
+    rc = rc != 0 ? rc : doc_int(d, m, "calls", DOC_OPTIONAL, 0, COUNT_MAX, &out->max_calls, e);
+    rc = rc != 0 ? rc : doc_int(d, m, "tokens", DOC_OPTIONAL, 0, COUNT_MAX, &out->max_tokens, e);
+    rc = rc != 0 ? rc : doc_scaled(d, m, "cost_usd", 9, 0, INT64_MAX, &out->max_cost_nano, e);
+    return rc != 0 ? rc : doc_scaled(d, m, "seconds", 3, 0, DAY_MS, &out->max_ms, e);
+}
+
+static int load_status(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
+{
+#define GOLDEN_STATUS(name, text) text,
+    static const char *const names[] = {RUN_STATUSES(GOLDEN_STATUS) NULL};
+#undef GOLDEN_STATUS
+    int status = RUN_COMPLETED;
+    int rc = doc_enum(d, v, "status", names, &status, e);
+    out->status = (enum run_status)status;
+    return rc;
+}
+
+int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
+                       struct err *e)
+{
+    static const char *const keys[] = {"calls",  "forbid", "no_calls", "answer",
+                                       "limits", "status", NULL};
+    struct doc d = l->doc;
+    *out = (struct golden_expect){.max_steps = -1,
+                                  .max_calls = -1,
+                                  .max_tokens = -1,
+                                  .max_cost_nano = -1,
+                                  .max_ms = -1,
+                                  .status = RUN_COMPLETED};
+    if (v == NULL || v->kind == VAL_NULL) {
+        return 0;
+    }
+    int rc = doc_keys(d, v, "expect", keys, e);
+    rc = rc != 0 ? rc : load_calls(d, v, out, e);
+    rc = rc != 0 ? rc : load_forbid(d, v, out, e);
+    rc = rc != 0 ? rc : doc_bool(d, v, "no_calls", &out->no_calls, e);
+    rc = rc != 0 ? rc : load_limits(d, v, out, e);
+    rc = rc != 0 ? rc : load_status(d, v, out, e);
+    const struct val *answer = val_get(v, "answer");
+    if (rc == 0 && answer != NULL && answer->kind != VAL_NULL) {
+        rc = golden_answer_load(l, answer, &out->answer, e);
+    }
+    if (rc == 0 && out->no_calls && out->n_calls > 0) {
+        return doc_fail(d, val_get(v, "no_calls"), e,
+                        "no_calls contradicts the calls that are expected; leave one out");
+    }
+    return rc;
+}
+
+void golden_expect_free(struct golden_expect *x)
+{
+    for (size_t i = 0; i < x->n_calls; i++) {
+        args_match_free(x->calls[i].args);
+    }
+}

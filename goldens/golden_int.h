@@ -1,0 +1,41 @@
+/* What the files of goldens/ share. */
+#ifndef GOLDENS_GOLDEN_INT_H
+#define GOLDENS_GOLDEN_INT_H
+
+#include "goldens/golden.h"
+
+enum { GOLDEN_TOOLS_BUCKETS = 256 };
+
+/* A set with what it owns besides its arena. */
+struct golden_loaded {
+    struct golden_set set; /* first: golden_free gets its address */
+    struct doc doc;
+    const char *dir;                                  /* of the set's file */
+    struct golden_tools *tools[GOLDEN_TOOLS_BUCKETS]; /* by hash of their source */
+    struct golden_answer *answers;                    /* every check made, for freeing */
+};
+
+/* A toolset and what it was made from: tasks that name the same source share it. */
+struct golden_tools {
+    struct golden_tools *next;
+    const char *path;       /* a tool file; NULL = a list in the set */
+    const struct val *list; /* likewise; both NULL = no tools */
+    struct toolset *set;
+};
+
+/* Loads the `expect` map at v (NULL: nothing is expected but completion). ERR_INPUT with place. */
+int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
+                       struct err *e) MUST_CHECK;
+void golden_expect_free(struct golden_expect *x);
+
+/* Compiles the answer check written at v. It belongs to l. ERR_INPUT with place. */
+int golden_answer_load(struct golden_loaded *l, const struct val *v, struct golden_answer **out,
+                       struct err *e) MUST_CHECK;
+void golden_answers_free(struct golden_answer *all);
+
+/* Calls found(ctx, number) for each number in a text for people: digits with thousands separators,
+ * a decimal part, an exponent, a minus sign (also U+2212, also before a currency sign). A number
+ * followed by % is found twice: 4.2% is 4.2 and 0.042. Stops when found returns true, and returns
+ * that. */
+bool golden_numbers(struct str text, bool (*found)(void *ctx, struct str number), void *ctx);
+#endif
