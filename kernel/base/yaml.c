@@ -327,20 +327,16 @@ static int set_tagged(struct load *l, struct val *v, const char *tag, struct str
     return bad_tag(l, v, tag);
 }
 
-/* "! 12" is text by YAML 1.2, but libyaml drops the lone "!": it shows in the token's length. */
-static bool lone_bang(const struct load *l, const yaml_event_t *ev)
-{
-    return l->rules == YAML_CORE && ev->data.scalar.anchor == NULL &&
-           ev->end_mark.line == ev->start_mark.line &&
-           ev->end_mark.column - ev->start_mark.column > ev->data.scalar.length;
-}
-
 static int set_scalar(struct load *l, const yaml_event_t *ev, struct val *v)
 {
     struct str text = {(const char *)ev->data.scalar.value, ev->data.scalar.length};
     const char *tag = (const char *)ev->data.scalar.tag;
-    bool plain_style = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
-    if (tag == NULL && (!plain_style || !ev->data.scalar.plain_implicit || lone_bang(l, ev))) {
+    bool resolves = ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (tag != NULL && strcmp(tag, "!") == 0) {
+        tag = NULL; /* YAML 1.2: it is text; PyYAML: it is as if plain */
+        resolves = l->rules == YAML_PYYAML;
+    }
+    if (tag == NULL && !resolves) {
         set_string(l, v, text);
         return 0;
     }
@@ -687,10 +683,10 @@ static int syntax_error(struct load *l, const yaml_parser_t *p, struct str text)
     if (p->error == YAML_READER_ERROR) {
         uint32_t line = 0, column = 0;
         text_place(text, p->problem_offset, &line, &column);
-        return FAIL(l, line, column,
-                    "the character U+%04X cannot stand in YAML (%s); in double quotes write it as "
-                    "an escape like \"\\u001b\"",
-                    (unsigned)p->problem_value, problem);
+        return FAIL(
+            l, line, column,
+            "the character U+%04X cannot stand in YAML; write it in double quotes as \\u%04x",
+            (unsigned)p->problem_value, (unsigned)p->problem_value);
     }
     if (p->error == YAML_MEMORY_ERROR) {
         return err_at(l->e, ERR_LIMIT, l->file, 0, 0, "the file is too large to read");
