@@ -1,0 +1,111 @@
+/* The program `assay`: one file a verb, and what they share. */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "evals/rig.h"
+#include "kernel/base/err.h"
+
+/* Exit statuses (DESIGN.md, command line). */
+enum {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_MISS = 3,
+    EXIT_ENVIRONMENT = 4,
+    EXIT_INTERRUPTED = 130
+};
+
+struct verb {
+    const char *name;
+    const char *summary;
+    const char *help;                  /* what --help prints: usage, options, an example */
+    int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit status */
+};
+
+extern const struct verb verb_run, verb_eval, verb_golden, verb_cassette, verb_fake, verb_trace;
+
+/* ---- options.c ---- */
+
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT };
+
+struct option {
+    const char *name; /* without the dashes */
+    enum option_kind kind;
+    void *out;        /* bool *, const char **, int64_t * */
+    int64_t min, max; /* OPTION_INT */
+};
+
+enum { WORDS_MAX = 4096 };
+
+/* The words that are no options, in order. */
+struct words {
+    const char *at[WORDS_MAX];
+    size_t n;
+};
+
+/* Reads `--name value`, `--name=value`, flags, and `--` before words that begin with a dash;
+ * options and words may be mixed. ERR_USAGE: an unknown option (with the closest known one), a
+ * missing or bad value, an option given twice. */
+int options_parse(const struct option *options, size_t n, int argc, char **argv,
+                  struct words *words, struct err *e) MUST_CHECK;
+
+/* "steps=8,tokens=60000,cost_usd=0.5,seconds=120,calls=50,calls_per_reply=10" over what *budget
+ * holds. */
+int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CHECK;
+
+/* Flags that several verbs share; each NULL means the flag was not given. ERR_USAGE,
+ * ERR_UNSUPPORTED. */
+int mode_parse(const char *mode, enum eval_source source, bool *overwrite,
+               struct err *e) MUST_CHECK;
+int match_parse(const char *match, enum cassette_match *out, struct err *e) MUST_CHECK;
+int provider_check(const char *provider, struct err *e) MUST_CHECK;
+
+/* ---- tell.c: talking to people ---- */
+
+/* Says an error on stderr; returns the exit status that its code stands for. */
+int tell_error(const struct err *e);
+int exit_of_code(int code);
+
+/* The exit status for a run's end (FORMATS.md). */
+int exit_of_status(enum run_status s);
+
+/* The gravest of two exit statuses: 130, 2, 3, 4, 1, 0. */
+int exit_worse(int a, int b);
+
+/* A line on stderr; the newline is added. */
+void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* All of `s` to standard output; false when it could not be written (closed pipe, full disk), said
+ * on stderr. */
+bool put_out(struct str s);
+
+/* Whether colours are wanted on this stream: a terminal, and no NO_COLOR. */
+bool want_color(int fd);
+
+/* Prints findings of the check verbs, for people or as JSON lines. */
+struct findings {
+    bool json;
+    size_t errors;
+    size_t warnings;
+    struct buf out;
+};
+void findings_add(struct findings *f, const char *file, uint32_t line, uint32_t column,
+                  const char *severity, const char *code, struct str message);
+/* A file that could not be loaded, as a finding of its own. */
+void findings_add_err(struct findings *f, const char *file, const struct err *e);
+/* Prints them and the count; returns the exit status: 0, or 2 when there were errors. */
+int findings_end(struct findings *f, const char *what, size_t n_files);
+
+/* The check verbs: `check FILE... [--json]`, each file given to check_file. verb and what name them
+ * in messages. */
+int check_files(int argc, char **argv, const char *verb, const char *what,
+                void (*check_file)(const char *path, struct findings *f));
+
+/* The tools that --tools names: a file, or built-in names with commas; NULL: calculator,
+ * search_docs, now. */
+int tools_open(const char *value, struct toolset **out, struct err *e) MUST_CHECK;
+
+#endif

@@ -1,0 +1,147 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "reports/report.h"
+
+static const char help_text[] =
+    "assay eval: run golden sets and score them\n"
+    "\n"
+    "usage: assay eval SET... [options]\n"
+    "\n"
+    "where the answers come from (default: a live endpoint)\n"
+    "  --replay DIR        recordings DIR/TASK.yaml (trial N: DIR/TASK.N.yaml); no network, no "
+    "clock\n"
+    "  --fake              each task's own script\n"
+    "  --record DIR        a live endpoint, recorded into DIR\n"
+    "  --mode once|all     recording: refuse existing files (default), or replace them\n"
+    "  --match body|order  how requests find their recording\n"
+    "  --strict            unused recordings and drift are errors (exit 3)\n"
+    "  --model NAME  --base-url URL  --provider openai  --stream  --seed N      as for assay run\n"
+    "\n"
+    "the evaluation\n"
+    "  --filter TAG        only tasks with this tag\n"
+    "  --trials N          trials a task (default: as the set says)\n"
+    "  --jobs N            sessions in flight (default 16); results are the same for every N\n"
+    "  --allow-errors N    so many trials may end in an error (default 0)\n"
+    "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
+    "  --json              a line a trial as in results.jsonl, then {\"summary\": ...}\n"
+    "\n"
+    "exit status: 0 all passed, 1 a task failed, 2 bad input, 3 a recording is missing or stale,\n"
+    "4 endpoint or disk, 130 interrupted\n"
+    "\n"
+    "example\n"
+    "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart --out runs/today\n";
+
+static void progress(void *ctx, size_t done, size_t total, const char *task, const char *outcome)
+{
+    bool *drawn = ctx;
+    *drawn = true;
+    fprintf(stderr, "\r\033[K%zu/%zu %s %s", done, total, outcome, task);
+}
+
+static int parse(int argc, char **argv, struct eval_options *o, bool *json, struct words *words,
+                 struct err *e)
+{
+    const char *replay = NULL, *record = NULL, *mode = NULL, *match = NULL, *provider = NULL;
+    bool fake = false;
+    int64_t seed = 0;
+    const struct option options[] = {{"replay", OPTION_TEXT, &replay, 0, 0},
+                                     {"record", OPTION_TEXT, &record, 0, 0},
+                                     {"fake", OPTION_FLAG, &fake, 0, 0},
+                                     {"mode", OPTION_TEXT, &mode, 0, 0},
+                                     {"match", OPTION_TEXT, &match, 0, 0},
+                                     {"provider", OPTION_TEXT, &provider, 0, 0},
+                                     {"strict", OPTION_FLAG, &o->strict, 0, 0},
+                                     {"stream", OPTION_FLAG, &o->stream, 0, 0},
+                                     {"json", OPTION_FLAG, json, 0, 0},
+                                     {"model", OPTION_TEXT, &o->model, 0, 0},
+                                     {"base-url", OPTION_TEXT, &o->base_url, 0, 0},
+                                     {"filter", OPTION_TEXT, &o->filter, 0, 0},
+                                     {"out", OPTION_TEXT, &o->out, 0, 0},
+                                     {"trials", OPTION_INT, &o->trials, 1, 1000000},
+                                     {"jobs", OPTION_INT, &o->jobs, 1, 100000},
+                                     {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
+                                     {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
+    int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, words, e);
+    if (rc != 0) {
+        return rc;
+    }
+    if (words->n == 0) {
+        return err_set(e, ERR_USAGE, "eval wants a golden set; assay eval --help shows an example");
+    }
+    if ((replay != NULL) + (record != NULL) + fake > 1) {
+        return err_set(e, ERR_USAGE, "give one of --replay, --record and --fake");
+    }
+    o->source = fake             ? EVAL_FAKE
+                : replay != NULL ? EVAL_REPLAY
+                : record != NULL ? EVAL_RECORD
+                                 : EVAL_LIVE;
+    o->cassettes = replay != NULL ? replay : record;
+    o->seed = (uint64_t)seed;
+    enum cassette_match how = CASSETTE_BODY;
+    rc = mode_parse(mode, o->source, &o->overwrite, e);
+    if (rc == 0) {
+        rc = match_parse(match, &how, e);
+    }
+    o->match_order = how == CASSETTE_ORDER;
+    return rc != 0 ? rc : provider_check(provider, e);
+}
+
+static bool print_report(const struct eval_report *r, bool json)
+{
+    struct buf out = {0};
+    if (json) {
+        for (size_t i = 0; i < r->n; i++) {
+            eval_trial_json(&out, &r->trials[i]);
+        }
+        buf_addz(&out, "{\"summary\":");
+        eval_summary_json(&out, &r->summary);
+        buf_addz(&out, "}\n");
+    } else {
+        report_table(&out, r, want_color(STDOUT_FILENO));
+    }
+    bool written = put_out(buf_str(&out));
+    buf_free(&out);
+    return written;
+}
+
+static int run(int argc, char **argv)
+{
+    struct err e;
+    struct words words;
+    bool json = false, drawn = false;
+    struct eval_options o = {.jobs = 16, .model = NULL};
+    if (parse(argc, argv, &o, &json, &words, &e) != 0) {
+        return tell_error(&e);
+    }
+    o.sets = words.at;
+    o.n_sets = words.n;
+    o.api_key = getenv("OPENAI_API_KEY");
+    o.base_url = o.base_url != NULL ? o.base_url : getenv("OPENAI_BASE_URL");
+    if (o.model == NULL && (o.source == EVAL_LIVE || o.source == EVAL_RECORD)) {
+        o.model = getenv("MODEL");
+    }
+    if (isatty(STDERR_FILENO) == 1) {
+        o.progress = progress;
+        o.ctx = &drawn;
+    }
+    struct eval_report *report = NULL;
+    int rc = eval_run(&o, &report, &e);
+    if (drawn) {
+        fputs("\r\033[K", stderr);
+    }
+    if (rc != 0) {
+        return tell_error(&e);
+    }
+    int status = report->exit_status;
+    if (!print_report(report, json)) {
+        status = exit_worse(status, EXIT_ENVIRONMENT);
+    }
+    eval_report_free(report);
+    return status;
+}
+
+const struct verb verb_eval = {"eval", "run golden sets and score them", help_text, run};

@@ -1,0 +1,31 @@
+#include "fakellm/fake.h"
+#include "cli/cli.h"
+
+static const char help_text[] =
+    "assay fake: scripts of fake models\n"
+    "\n"
+    "usage: assay fake check FILE... [--json]\n"
+    "\n"
+    "  check    load each script and report what is wrong with file:line:column\n"
+    "  --json   a line a finding: file, line, column, severity, code, message\n"
+    "\n"
+    "example\n"
+    "  assay fake check goldens/quickstart/margin.script.yaml\n";
+
+static void check_file(const char *path, struct findings *findings)
+{
+    struct fake_script *script;
+    struct err e;
+    if (fake_load(path, &script, &e) != 0) {
+        findings_add_err(findings, path, &e);
+        return;
+    }
+    fake_free(script);
+}
+
+static int run(int argc, char **argv)
+{
+    return check_files(argc, argv, "fake", "script", check_file);
+}
+
+const struct verb verb_fake = {"fake", "check scripts of fake models", help_text, run};

@@ -1,0 +1,41 @@
+#include <string.h>
+
+#include "cli/cli.h"
+#include "goldens/golden.h"
+
+static const char help_text[] =
+    "assay golden: golden sets\n"
+    "\n"
+    "usage: assay golden check FILE... [--json]\n"
+    "\n"
+    "  check    load each set with its tools, and report every doubt with file:line:column\n"
+    "  --json   a line a finding: file, line, column, severity, code, message\n"
+    "\n"
+    "exit status: 0 fine (warnings allowed), 2 errors\n"
+    "\n"
+    "example\n"
+    "  assay golden check goldens/quickstart.yaml\n";
+
+static void on_finding(void *ctx, const struct golden_finding *f)
+{
+    findings_add(ctx, f->file, f->line, f->column, f->severity, f->code, f->message);
+}
+
+static void check_file(const char *path, struct findings *findings)
+{
+    struct golden_set *set;
+    struct err e;
+    if (golden_load(path, &set, &e) != 0) {
+        findings_add_err(findings, path, &e);
+        return;
+    }
+    golden_check(set, on_finding, findings);
+    golden_free(set);
+}
+
+static int run(int argc, char **argv)
+{
+    return check_files(argc, argv, "golden", "golden set", check_file);
+}
+
+const struct verb verb_golden = {"golden", "check golden sets", help_text, run};

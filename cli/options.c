@@ -1,0 +1,203 @@
+#include <string.h>
+
+#include "cli/cli.h"
+#include "kernel/base/text.h"
+#include "kernel/base/val.h"
+
+enum { OPTIONS_MAX = 64 };
+
+static const struct option *find(const struct option *options, size_t n, struct str name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_is(name, options[i].name)) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown(const struct option *options, size_t n, struct str name, struct err *e)
+{
+    const char *names[OPTIONS_MAX];
+    for (size_t i = 0; i < n && i < OPTIONS_MAX; i++) {
+        names[i] = options[i].name;
+    }
+    const char *close = text_closest(name, names, n < OPTIONS_MAX ? n : OPTIONS_MAX);
+    if (close != NULL) {
+        return err_set(e, ERR_USAGE, "unknown option --%.*s; did you mean --%s?", STR_FMT(name),
+                       close);
+    }
+    return err_set(e, ERR_USAGE, "unknown option --%.*s; --help lists them", STR_FMT(name));
+}
+
+/* A whole number in plain digits; false for anything else. */
+static bool whole_number(const char *text, int64_t *out)
+{
+    const struct val v = {.kind = VAL_NUMBER, .text = str_of(text)};
+    const char *p = text[0] == '-' ? text + 1 : text;
+    return p[0] != '\0' && strspn(p, "0123456789") == strlen(p) && strlen(p) < 19 &&
+           val_int(&v, out);
+}
+
+static int store(const struct option *o, const char *value, struct err *e)
+{
+    int64_t number = 0;
+    switch (o->kind) {
+    case OPTION_FLAG: *(bool *)o->out = true; return 0;
+    case OPTION_TEXT: *(const char **)o->out = value; return 0;
+    case OPTION_INT:
+        if (!whole_number(value, &number) || number < o->min || number > o->max) {
+            return err_set(e, ERR_USAGE, "--%s wants a whole number from %lld to %lld, got \"%s\"",
+                           o->name, (long long)o->min, (long long)o->max, value);
+        }
+        *(int64_t *)o->out = number;
+        return 0;
+    }
+    return 0;
+}
+
+/* One option at argv[i]; moves i on when its value is the next word. */
+static int take(const struct option *options, size_t n, int argc, char **argv, int *i, bool *given,
+                struct err *e)
+{
+    struct str word = str_of(argv[*i] + 2);
+    size_t eq = str_find(word, STR("="));
+    struct str name = str_slice(word, 0, eq);
+    const struct option *o = find(options, n, name);
+    if (o == NULL) {
+        return unknown(options, n, name, e);
+    }
+    if (given[o - options]) {
+        return err_set(e, ERR_USAGE, "--%s is given twice", o->name);
+    }
+    given[o - options] = true;
+    if (o->kind == OPTION_FLAG) {
+        if (eq != SIZE_MAX) {
+            return err_set(e, ERR_USAGE, "--%s takes no value", o->name);
+        }
+        return store(o, NULL, e);
+    }
+    if (eq != SIZE_MAX) {
+        return store(o, word.p + eq + 1, e);
+    }
+    if (*i + 1 >= argc) {
+        return err_set(e, ERR_USAGE, "--%s wants a value", o->name);
+    }
+    return store(o, argv[++*i], e);
+}
+
+int options_parse(const struct option *options, size_t n, int argc, char **argv,
+                  struct words *words, struct err *e)
+{
+    bool given[OPTIONS_MAX] = {false};
+    bool only_words = false;
+    words->n = 0;
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (!only_words && strcmp(word, "--") == 0) {
+            only_words = true;
+        } else if (!only_words && word[0] == '-' && word[1] == '-') {
+            int rc = take(options, n, argc, argv, &i, given, e);
+            if (rc != 0) {
+                return rc;
+            }
+        } else if (!only_words && word[0] == '-' && word[1] != '\0') {
+            return err_set(e, ERR_USAGE,
+                           "unknown option %s; put -- before a text that begins with a dash", word);
+        } else if (words->n == WORDS_MAX) {
+            return err_set(e, ERR_USAGE, "more than %d words", WORDS_MAX);
+        } else {
+            words->at[words->n++] = word;
+        }
+    }
+    return 0;
+}
+
+int budget_parse(const char *text, struct budget *budget, struct err *e)
+{
+    const struct {
+        const char *name;
+        int scale;
+        int64_t min;
+        int64_t *out;
+    } keys[] = {
+        {"steps", 0, 1, &budget->steps},     {"tokens", 0, 1, &budget->tokens},
+        {"seconds", 0, 1, &budget->seconds}, {"cost_usd", 9, 0, &budget->cost_nano},
+        {"calls", 0, 0, &budget->calls},     {"calls_per_reply", 0, 1, &budget->calls_per_reply}};
+    enum { N_KEYS = sizeof keys / sizeof keys[0] };
+    struct str rest = str_of(text);
+    while (rest.n > 0) {
+        size_t comma = str_find(rest, STR(","));
+        struct str item = str_slice(rest, 0, comma);
+        rest = comma == SIZE_MAX ? (struct str){NULL, 0} : str_slice(rest, comma + 1, rest.n);
+        size_t eq = str_find(item, STR("="));
+        struct str name = str_slice(item, 0, eq);
+        struct str number = eq == SIZE_MAX ? STR("") : str_slice(item, eq + 1, item.n);
+        const char *names[N_KEYS];
+        size_t i = 0;
+        while (i < N_KEYS && !str_is(name, keys[i].name)) {
+            names[i] = keys[i].name;
+            i++;
+        }
+        if (i == N_KEYS) {
+            const char *close = text_closest(name, names, N_KEYS);
+            return err_set(e, ERR_USAGE,
+                           "--budget: unknown key \"%.*s\"%s%s; known: steps, tokens, seconds, "
+                           "cost_usd, calls, calls_per_reply",
+                           STR_FMT(name), close == NULL ? "" : "; did you mean ",
+                           close == NULL ? "" : close);
+        }
+        int64_t value = 0;
+        if (number.n == 0 || number.n > 18 || strspn(number.p, "0123456789.") < number.n ||
+            !num_scaled(number, keys[i].scale, &value) || value < keys[i].min ||
+            (keys[i].scale == 0 && !num_is_integer(number)) || value > INT64_MAX / 2000) {
+            return err_set(e, ERR_USAGE, "--budget: %s wants a %s of at least %lld, got \"%.*s\"",
+                           keys[i].name, keys[i].scale == 0 ? "whole number" : "number",
+                           (long long)keys[i].min, STR_FMT(number));
+        }
+        *keys[i].out = value;
+    }
+    return 0;
+}
+
+int mode_parse(const char *mode, enum eval_source source, bool *overwrite, struct err *e)
+{
+    *overwrite = false;
+    if (mode == NULL || (source == EVAL_REPLAY && strcmp(mode, "none") == 0)) {
+        return 0;
+    }
+    if (source != EVAL_RECORD) {
+        return err_set(e, ERR_USAGE, "--mode %s goes with --record", mode);
+    }
+    if (strcmp(mode, "once") == 0 || strcmp(mode, "all") == 0) {
+        *overwrite = strcmp(mode, "all") == 0;
+        return 0;
+    }
+    return err_set(e, strcmp(mode, "new_episodes") == 0 ? ERR_UNSUPPORTED : ERR_USAGE,
+                   "--mode %s: this version records with once (refuse an existing file) or all "
+                   "(replace it)",
+                   mode);
+}
+
+int match_parse(const char *match, enum cassette_match *out, struct err *e)
+{
+    *out = CASSETTE_BODY;
+    if (match == NULL || strcmp(match, "body") == 0) {
+        return 0;
+    }
+    if (strcmp(match, "order") == 0) {
+        *out = CASSETTE_ORDER;
+        return 0;
+    }
+    return err_set(e, ERR_USAGE, "--match wants body or order, got \"%s\"", match);
+}
+
+int provider_check(const char *provider, struct err *e)
+{
+    if (provider == NULL || strcmp(provider, "openai") == 0) {
+        return 0;
+    }
+    return err_set(e, ERR_UNSUPPORTED,
+                   "--provider %s: this version calls models by the wire format of openai only",
+                   provider);
+}

@@ -1,0 +1,329 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "kernel/base/text.h"
+#include "kernel/drive/files.h"
+#include "kernel/drive/tools.h"
+
+enum { PROMPT_BYTES_MAX = 16 << 20 };
+
+static const char help_text[] =
+    "assay run: one session of the agent loop, answered by a model, a script or a recording\n"
+    "\n"
+    "usage: assay run [options] PROMPT         PROMPT - reads standard input\n"
+    "\n"
+    "where the answers come from (default: a live endpoint)\n"
+    "  --fake SCRIPT       a scripted model, in virtual time\n"
+    "  --replay CASSETTE   a recording: no network, no clock\n"
+    "  --record CASSETTE   a live endpoint, recorded\n"
+    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"
+    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com); the key comes "
+    "from\n"
+    "                      OPENAI_API_KEY\n"
+    "  --provider openai   the wire format\n"
+    "  --stream            ask for a stream and show text as it comes\n"
+    "  --temperature X     sent only if given; 0 is best for tool work\n"
+    "  --max-tokens N      likewise\n"
+    "  --seed N            of ids and jitter\n"
+    "\n"
+    "replay and record\n"
+    "  --match body|order  how requests find their recording: the same meaning (default), or the "
+    "k-th\n"
+    "                      request to a path gets the k-th answer, differences listed as drift\n"
+    "  --strict            unused recordings and drift are failures (exit 3)\n"
+    "  --mode once|all     recording: refuse an existing file (default), or replace it\n"
+    "\n"
+    "the run\n"
+    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "
+    "default)\n"
+    "  --system TEXT       the system message\n"
+    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"
+    "  --trace FILE        write the event log; - is standard output\n"
+    "  --json              print the last line of the event log instead of the answer\n"
+    "\n"
+    "examples\n"
+    "  assay run --fake margin.script.yaml --tools calculator --trace t.jsonl \"By how much did "
+    "the "
+    "margin fall?\"\n"
+    "  assay run --model gpt-4.1-mini --record order.yaml --tools tools.yaml \"Where is order "
+    "123?\"\n"
+    "  assay run --replay order.yaml --tools tools.yaml \"Where is order 123?\"\n";
+
+/* What the command line asked for. */
+struct request {
+    const char *model, *provider, *base_url, *tools, *system, *budget, *fake, *replay, *record,
+        *mode, *match, *trace, *temperature;
+    bool strict, json, stream;
+    int64_t max_tokens, seed;
+    const char *prompt;
+};
+
+/* A run under way. */
+struct running {
+    const struct request *request;
+    struct loop *loop;
+    struct rig *rig;
+    struct appender *trace;
+    struct err trace_error;
+    struct buf last_line; /* of the event log */
+    bool shown;           /* text was shown as it came */
+    bool out_failed;
+};
+
+static int parse(int argc, char **argv, struct request *q, struct err *e)
+{
+    const struct option options[] = {{"model", OPTION_TEXT, &q->model, 0, 0},
+                                     {"provider", OPTION_TEXT, &q->provider, 0, 0},
+                                     {"base-url", OPTION_TEXT, &q->base_url, 0, 0},
+                                     {"tools", OPTION_TEXT, &q->tools, 0, 0},
+                                     {"system", OPTION_TEXT, &q->system, 0, 0},
+                                     {"budget", OPTION_TEXT, &q->budget, 0, 0},
+                                     {"fake", OPTION_TEXT, &q->fake, 0, 0},
+                                     {"replay", OPTION_TEXT, &q->replay, 0, 0},
+                                     {"record", OPTION_TEXT, &q->record, 0, 0},
+                                     {"mode", OPTION_TEXT, &q->mode, 0, 0},
+                                     {"match", OPTION_TEXT, &q->match, 0, 0},
+                                     {"trace", OPTION_TEXT, &q->trace, 0, 0},
+                                     {"temperature", OPTION_TEXT, &q->temperature, 0, 0},
+                                     {"strict", OPTION_FLAG, &q->strict, 0, 0},
+                                     {"json", OPTION_FLAG, &q->json, 0, 0},
+                                     {"stream", OPTION_FLAG, &q->stream, 0, 0},
+                                     {"max-tokens", OPTION_INT, &q->max_tokens, 1, 1 << 30},
+                                     {"seed", OPTION_INT, &q->seed, 1, INT64_C(1) << 53}};
+    struct words words;
+    int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, &words, e);
+    if (rc != 0) {
+        return rc;
+    }
+    if (words.n != 1) {
+        return err_set(e, ERR_USAGE, "run wants one prompt, got %zu%s", words.n,
+                       words.n > 1 ? "; put it in quotes" : "; assay run --help shows an example");
+    }
+    q->prompt = words.at[0];
+    return 0;
+}
+
+static int choose_source(const struct request *q, struct rig_options *o, struct err *e)
+{
+    if ((q->fake != NULL) + (q->replay != NULL) + (q->record != NULL) > 1) {
+        return err_set(e, ERR_USAGE, "give one of --fake, --replay and --record");
+    }
+    o->source = q->fake != NULL     ? EVAL_FAKE
+                : q->replay != NULL ? EVAL_REPLAY
+                : q->record != NULL ? EVAL_RECORD
+                                    : EVAL_LIVE;
+    o->path = q->fake != NULL ? q->fake : q->replay != NULL ? q->replay : q->record;
+    return mode_parse(q->mode, o->source, &o->overwrite, e);
+}
+
+static int check_number(const char *text, struct err *e)
+{
+    int64_t scaled;
+    struct str s = str_of(text);
+    if (text != NULL && (s.n == 0 || s.n > 12 || strspn(text, "0123456789.") != s.n ||
+                         !num_scaled(s, 6, &scaled) || scaled < 0 || scaled > 2000000)) {
+        return err_set(e, ERR_USAGE, "--temperature wants a number from 0 to 2, got \"%s\"", text);
+    }
+    return 0;
+}
+
+static int fill_options(const struct request *q, struct arena *arena, struct rig_options *o,
+                        struct err *e)
+{
+    int rc = choose_source(q, o, e);
+    if (rc == 0) {
+        rc = match_parse(q->match, &o->match, e);
+    }
+    if (rc == 0) {
+        rc = provider_check(q->provider, e);
+    }
+    if (rc == 0) {
+        rc = check_number(q->temperature, e);
+    }
+    if (rc == 0 && q->budget != NULL) {
+        rc = budget_parse(q->budget, &o->budget, e);
+    }
+    if (rc == 0 && strcmp(q->prompt, "-") == 0) {
+        rc = file_read(arena, "-", PROMPT_BYTES_MAX, &o->prompt, e);
+    }
+    if (rc == 0 && utf8_invalid_at(o->prompt) != SIZE_MAX) {
+        rc = err_set(e, ERR_INPUT, "the prompt is not UTF-8");
+    }
+    return rc;
+}
+
+/* ---- while it runs ---- */
+
+static int on_log(void *ctx, struct str lines)
+{
+    struct running *r = ctx;
+    struct str last = {lines.p, lines.n - 1};
+    for (size_t i = last.n; i > 0; i--) {
+        if (last.p[i - 1] == '\n') {
+            last = str_slice(last, i, last.n);
+            break;
+        }
+    }
+    buf_clear(&r->last_line);
+    buf_add(&r->last_line, last);
+    buf_char(&r->last_line, '\n');
+    return r->trace == NULL ? 0 : appender_add(r->trace, lines, &r->trace_error);
+}
+
+static void on_delta(void *ctx, struct str text)
+{
+    struct running *r = ctx;
+    r->shown = true;
+    if (!r->out_failed && !put_out(text)) {
+        r->out_failed = true;
+    }
+}
+
+static void on_done(void *ctx)
+{
+    struct running *r = ctx;
+    loop_stop(r->loop);
+}
+
+static void on_interrupt(void *ctx, int signal)
+{
+    struct running *r = ctx;
+    (void)signal;
+    rig_cancel(r->rig, STR("interrupted"));
+}
+
+/* ---- afterwards ---- */
+
+static int report_replay(const struct request *q, const struct player_report *p)
+{
+    int status = EXIT_OK;
+    if (p->misses > 0) {
+        tell("%.*s", STR_FMT(p->miss_text));
+        status = EXIT_MISS;
+    }
+    if (p->drifts > 0) {
+        tell("%zu request%s differed from the recording:\n%.*s", p->drifts,
+             p->drifts == 1 ? "" : "s", STR_FMT(p->drift_text));
+        status = q->strict ? EXIT_MISS : status;
+    }
+    if (p->unused > 0 && q->strict) {
+        tell("%.*s", STR_FMT(p->unused_text));
+        status = EXIT_MISS;
+    }
+    return status;
+}
+
+static bool print_result(struct running *r, const struct rig_outcome *o)
+{
+    const struct request *q = r->request;
+    if (q->json) {
+        return put_out(buf_str(&r->last_line));
+    }
+    if (q->trace != NULL && strcmp(q->trace, "-") == 0) {
+        return true;
+    }
+    if (r->shown) {
+        return put_out(STR("\n"));
+    }
+    return o->result.answer.p == NULL || (put_out(o->result.answer) && put_out(STR("\n")));
+}
+
+static int report(struct running *r)
+{
+    struct rig_outcome o;
+    rig_outcome(r->rig, &o);
+    int status = exit_of_status(o.result.status);
+    if (o.warning.n > 0) {
+        tell("%.*s", STR_FMT(o.warning));
+    }
+    if (!print_result(r, &o) || r->out_failed || r->trace_error.code != 0) {
+        status = exit_worse(status, EXIT_ENVIRONMENT);
+    }
+    if (r->trace_error.code != 0) {
+        tell_error(&r->trace_error);
+        status = EXIT_ENVIRONMENT; /* the run was cancelled for it */
+    } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
+        tell("%s: %.*s", run_status_name(o.result.status), STR_FMT(o.result.reason));
+    }
+    status = exit_worse(status, report_replay(r->request, &o.replay));
+    if (o.leftover.n > 0 && o.result.status != RUN_SCRIPT_MISMATCH) {
+        tell("%.*s", STR_FMT(o.leftover));
+        status = exit_worse(status, EXIT_FAILED);
+    }
+    return status;
+}
+
+static int close_trace(struct running *r, int status)
+{
+    struct err e;
+    if (r->trace != NULL && appender_close(r->trace, &e) != 0 && r->trace_error.code == 0) {
+        return exit_worse(status, tell_error(&e));
+    }
+    return status;
+}
+
+static int go(const struct request *q, struct running *r, struct rig_options *o)
+{
+    struct err e;
+    if (q->trace != NULL && appender_open(q->trace, APPEND_TRUNCATE, &r->trace, &e) != 0) {
+        return tell_error(&e);
+    }
+    o->ctx = r;
+    o->log = on_log;
+    o->delta = q->stream && !q->json && q->trace == NULL ? on_delta : NULL;
+    o->done = on_done;
+    int status;
+    if (rig_new(r->loop, o, &r->rig, &e) != 0) {
+        status = tell_error(&e);
+    } else {
+        loop_on_interrupt(r->loop, on_interrupt, r);
+        loop_run(r->loop);
+        status = report(r);
+        if (rig_free(r->rig, &e) != 0) {
+            status = exit_worse(status, tell_error(&e));
+        }
+    }
+    return close_trace(r, status);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err e;
+    struct request q = {.max_tokens = -1};
+    if (parse(argc, argv, &q, &e) != 0) {
+        return tell_error(&e);
+    }
+    const char *model = q.model != NULL ? q.model : getenv("MODEL");
+    const char *base_url = q.base_url != NULL ? q.base_url : getenv("OPENAI_BASE_URL");
+    struct rig_options o = {.prompt = str_of(q.prompt),
+                            .identity = str_of(q.prompt),
+                            .system = str_of(q.system),
+                            .budget = BUDGET_DEFAULT,
+                            .base_url = str_of(base_url),
+                            .api_key = str_of(getenv("OPENAI_API_KEY")),
+                            .stream = q.stream,
+                            .temperature = str_of(q.temperature),
+                            .max_tokens = q.max_tokens,
+                            .seed = (uint64_t)q.seed};
+    struct arena *arena = arena_new();
+    struct toolset *tools = NULL;
+    int status;
+    if (fill_options(&q, arena, &o, &e) != 0 || tools_open(q.tools, &tools, &e) != 0) {
+        status = tell_error(&e);
+    } else {
+        struct running r = {.request = &q, .loop = loop_new()};
+        bool offline = o.source == EVAL_FAKE || o.source == EVAL_REPLAY;
+        o.model = offline && q.model == NULL ? (struct str){NULL, 0} : str_of(model);
+        o.tools = tools;
+        status = go(&q, &r, &o);
+        buf_free(&r.last_line);
+        loop_free(r.loop);
+    }
+    toolset_free(tools);
+    arena_free(arena);
+    return status;
+}
+
+const struct verb verb_run = {"run", "run the agent loop once on a prompt", help_text, run};
