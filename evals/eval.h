@@ -1,5 +1,5 @@
-/* Running golden sets and scoring them. (One run's wiring - source, clock, tools, session - is rig.h: written by the
- * lead; the trial runner builds each trial on rig_new.) */
+/* Running golden sets and scoring them. (One run's wiring - source, clock, tools, session - is
+ * rig.h: written by the lead; the trial runner builds each trial on rig_new.) */
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
@@ -101,17 +101,19 @@ struct eval_trial {
     struct run_result result;
     struct eval_call *calls;
     size_t n_calls;
-    struct str trace;   /* relative to the run directory */
+    struct str trace;   /* relative to the run directory; n 0 = nothing was run */
     struct str problem; /* miss, drift or error text for people; n 0 = none */
+    int code; /* of an error: ERR_MISS, ERR_INPUT (a bad cassette), ERR_NET, ERR_IO …; else 0 */
+    size_t drifts;
 };
 
 struct eval_summary {
     size_t trials, passed, failed, errors, misses, drifts;
-    struct ratio success;
-    struct ratio tool_selection, precision, recall, f1, arguments,
-        trajectory; /* means, scaled: see eval.c */
-    struct usage usage;
-    int64_t cost_nano; /* -1 = unpriced */
+    struct ratio success; /* passed of those that passed or failed */
+    /* Means over the trials that passed or failed and have the score; den 0 = none has. */
+    struct ratio tool_selection, precision, recall, f1, arguments, trajectory;
+    struct usage usage; /* of all trials; -1 where a trial that was scored does not know it */
+    int64_t cost_nano;  /* likewise; -1 = unpriced */
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
 };
@@ -127,13 +129,17 @@ struct eval_report {
     int exit_status; /* by the tables of FORMATS.md and DESIGN.md */
 };
 
+enum { EVAL_JOBS_MAX = 4096, EVAL_TRIALS_MAX = 1000000 };
+
 /* Runs the sets. Every finished trial is in trials.jsonl at once; results.jsonl is renamed into
- * place at the end. ERR_*: nothing was run (bad sets, a run directory that cannot be written or is
- * not empty). */
+ * place at the end. ERR_*: nothing was run (bad sets or scripts, ERR_EXISTS: a run directory that
+ * is not empty or a cassette that would be overwritten, …); or ERR_IO: something could not be
+ * written midway, what was finished by then stays in trials.jsonl. The report is owned by the
+ * caller. */
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
 void eval_report_free(struct eval_report *r);
 
-/* Appends the line of results.jsonl of one trial, and the summary object. */
+/* Appends the line of results.jsonl of one trial (without its newline), and the summary object. */
 void eval_trial_json(struct buf *out, const struct eval_trial *t);
 void eval_summary_json(struct buf *out, const struct eval_summary *s);
 #endif

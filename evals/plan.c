@@ -1,0 +1,315 @@
+#include "evals/run_int.h"
+
+#include "fakellm/fake.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_BYTES_MAX = 200, TAGS_SHOWN = 20 };
+
+/* ---- options ---- */
+
+static int check_options(const struct eval_options *o, struct err *e)
+{
+    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    if (o->n_sets == 0) {
+        return err_set(e, ERR_USAGE, "no golden set is named: expected one or more files");
+    }
+    if (o->jobs < 1 || o->jobs > EVAL_JOBS_MAX) {
+        return err_set(e, ERR_USAGE, "jobs is %" PRId64 ": expected 1 to %d", o->jobs,
+                       EVAL_JOBS_MAX);
+    }
+    if (o->trials < 0 || o->trials > EVAL_TRIALS_MAX) {
+        return err_set(e, ERR_USAGE, "trials is %" PRId64 ": expected 1 to %d", o->trials,
+                       EVAL_TRIALS_MAX);
+    }
+    if (live && (o->model == NULL || *o->model == '\0')) {
+        return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
+    }
+    if ((o->source == EVAL_REPLAY || o->source == EVAL_RECORD) && o->cassettes == NULL) {
+        return err_set(e, ERR_USAGE, "no folder of cassettes is named");
+    }
+    if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
+        return err_set(e, ERR_NOT_FOUND,
+                       "%s: %s; expected a folder of cassettes, one for each task; record one with "
+                       "assay eval %s --model MODEL --record %s",
+                       o->cassettes, path_exists(o->cassettes) ? "is no folder" : "no such folder",
+                       o->sets[0], o->cassettes);
+    }
+    return 0;
+}
+
+/* ---- names ---- */
+
+/* Ids become file names. */
+static int check_id(const struct golden_set *set, const struct golden_task *task, struct err *e)
+{
+    bool good = task->id.n > 0 && task->id.n <= NAME_BYTES_MAX && task->id.p[0] != '.';
+    for (size_t i = 0; good && i < task->id.n; i++) {
+        unsigned char c = (unsigned char)task->id.p[i];
+        good = c > ' ' && c != '/' && c != '\\' && c != 0x7f;
+    }
+    return good ? 0
+                : err_at(e, ERR_INPUT, set->path, task->line, task->column,
+                         "the task's id \"%.*s\" cannot name a file: expected 1 to %d characters "
+                         "without spaces or slashes, the first no dot",
+                         (int)(task->id.n < 80 ? task->id.n : 80), task->id.p, NAME_BYTES_MAX);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct plan_item *x = a;
+    const struct plan_item *y = b;
+    return str_cmp(x->task->id, y->task->id);
+}
+
+/* `sorted` holds one item a task. */
+static int check_clashes(const struct plan_item *sorted, size_t n, struct err *e)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct plan_item *a = &sorted[i - 1];
+        const struct plan_item *b = &sorted[i];
+        if (str_eq(a->task->id, b->task->id)) {
+            return err_at(e, ERR_INPUT, b->set->path, b->task->line, b->task->column,
+                          "the task %.*s is also in %s (line %u): expected ids that are unique "
+                          "among the sets of one run; rename one or run the sets apart",
+                          STR_FMT(b->task->id), a->set->path, a->task->line);
+        }
+    }
+    return 0;
+}
+
+/* The cassette of trial 2 of `a` is a.2.yaml, which is also that of a task called a.2. */
+static int check_cassette_names(const struct plan *p, const struct plan_item *sorted, size_t n,
+                                struct err *e)
+{
+    int rc = 0;
+    struct arena *scratch = arena_new();
+    for (size_t i = 0; rc == 0 && i < p->n; i++) {
+        const struct plan_item *item = &p->items[i];
+        if (item->trial < 2) {
+            continue;
+        }
+        struct golden_task task = {
+            .id = arena_printf(scratch, "%.*s.%" PRId64, STR_FMT(item->task->id), item->trial)};
+        struct plan_item key = {.task = &task};
+        const struct plan_item *other = bsearch(&key, sorted, n, sizeof *sorted, by_id);
+        if (other != NULL) {
+            rc = err_at(e, ERR_INPUT, other->set->path, other->task->line, other->task->column,
+                        "the task %.*s and trial %" PRId64 " of the task %.*s would share a "
+                        "cassette: rename one of them",
+                        STR_FMT(task.id), item->trial, STR_FMT(item->task->id));
+        }
+    }
+    arena_free(scratch);
+    return rc;
+}
+
+const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena)
+{
+    struct str id = item->task->id;
+    return p->several
+               ? arena_printf(arena, "traces/%.*s.%" PRId64 ".jsonl", STR_FMT(id), item->trial).p
+               : arena_printf(arena, "traces/%.*s.jsonl", STR_FMT(id)).p;
+}
+
+const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
+                          struct arena *arena)
+{
+    struct str id = item->task->id;
+    struct str name = item->trial > 1
+                          ? arena_printf(arena, "%.*s.%" PRId64 ".yaml", STR_FMT(id), item->trial)
+                          : arena_printf(arena, "%.*s.yaml", STR_FMT(id));
+    return path_join(arena, o->cassettes, name.p);
+}
+
+/* ---- tasks ---- */
+
+static bool is_chosen(const struct eval_options *o, const struct golden_task *task)
+{
+    for (size_t i = 0; o->filter != NULL && i < task->n_tags; i++) {
+        if (str_is(task->tags[i], o->filter)) {
+            return true;
+        }
+    }
+    return o->filter == NULL;
+}
+
+static int64_t trials_of(const struct eval_options *o, const struct golden_task *task)
+{
+    int64_t n = o->trials > 0 ? o->trials : task->trials;
+    return n > 0 ? n : 1;
+}
+
+static int count_items(const struct eval_options *o, struct plan *p, size_t *tasks, struct err *e)
+{
+    for (size_t s = 0; s < p->n_sets; s++) {
+        const struct golden_set *set = p->sets[s];
+        for (size_t i = 0; i < set->n_tasks; i++) {
+            if (!is_chosen(o, &set->tasks[i])) {
+                continue;
+            }
+            int rc = check_id(set, &set->tasks[i], e);
+            if (rc != 0) {
+                return rc;
+            }
+            int64_t trials = trials_of(o, &set->tasks[i]);
+            if (trials > EVAL_TRIALS_MAX || p->n + (size_t)trials > EVAL_TRIALS_MAX) {
+                return err_set(e, ERR_LIMIT, "more than %d trials in one run: lower --trials",
+                               EVAL_TRIALS_MAX);
+            }
+            p->n += (size_t)trials;
+            p->several = p->several || trials > 1;
+            (*tasks)++;
+        }
+    }
+    return 0;
+}
+
+/* Fills the items, and `first` with the first item of each task. */
+static void list_items(const struct eval_options *o, struct plan *p, struct plan_item *first)
+{
+    size_t n = 0;
+    size_t tasks = 0;
+    for (size_t s = 0; s < p->n_sets; s++) {
+        const struct golden_set *set = p->sets[s];
+        for (size_t i = 0; i < set->n_tasks; i++) {
+            const struct golden_task *task = &set->tasks[i];
+            int64_t trials = is_chosen(o, task) ? trials_of(o, task) : 0;
+            for (int64_t t = 1; t <= trials; t++) {
+                p->items[n++] = (struct plan_item){set, task, t};
+            }
+            if (trials > 0) {
+                first[tasks++] = (struct plan_item){set, task, 1};
+            }
+        }
+    }
+}
+
+static int no_tasks(const struct eval_options *o, const struct plan *p, struct err *e)
+{
+    struct buf tags = {0};
+    size_t shown = 0;
+    for (size_t s = 0; s < p->n_sets; s++) {
+        for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
+            const struct golden_task *task = &p->sets[s]->tasks[i];
+            for (size_t t = 0; t < task->n_tags && shown < TAGS_SHOWN; t++) {
+                struct str known = buf_str(&tags);
+                if (str_find(known, task->tags[t]) == SIZE_MAX) {
+                    buf_fmt(&tags, "%s%.*s", shown++ > 0 ? ", " : "", STR_FMT(task->tags[t]));
+                }
+            }
+        }
+    }
+    int rc = o->filter == NULL
+                 ? err_set(e, ERR_NOT_FOUND, "%s: there are no tasks in it", o->sets[0])
+                 : err_set(e, ERR_NOT_FOUND, "no task has the tag %s; the tags there: %.*s",
+                           o->filter, STR_FMT(buf_str(&tags)));
+    buf_free(&tags);
+    return rc;
+}
+
+static int make_items(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    size_t tasks = 0;
+    int rc = count_items(o, p, &tasks, e);
+    if (rc != 0) {
+        return rc;
+    }
+    if (tasks == 0) {
+        return no_tasks(o, p, e);
+    }
+    p->items = arena_array(p->arena, p->n, sizeof *p->items);
+    struct plan_item *sorted = arena_array(p->arena, tasks, sizeof *sorted);
+    list_items(o, p, sorted);
+    qsort(sorted, tasks, sizeof *sorted, by_id);
+    rc = check_clashes(sorted, tasks, e);
+    if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
+        rc = check_cassette_names(p, sorted, tasks, e);
+    }
+    return rc;
+}
+
+/* ---- what the source needs ---- */
+
+static int check_script(const struct plan_item *item, struct err *e)
+{
+    const struct golden_task *task = item->task;
+    if (item->trial > 1) {
+        return 0;
+    }
+    if (task->fake == NULL) {
+        return err_at(e, ERR_INPUT, item->set->path, task->line, task->column,
+                      "the task %.*s has no script to play: expected `fake: FILE`, or run the set "
+                      "with --replay or a model",
+                      STR_FMT(task->id));
+    }
+    struct fake_script *script = NULL;
+    int rc = fake_load(task->fake, &script, e);
+    fake_free(script);
+    return rc;
+}
+
+static int check_recording(const struct eval_options *o, const struct plan_item *item,
+                           struct err *e)
+{
+    struct arena *scratch = arena_new();
+    const char *path = plan_cassette(o, item, scratch);
+    int rc = 0;
+    if (!o->overwrite && path_exists(path)) {
+        rc = err_at(e, ERR_EXISTS, path, 0, 0,
+                    "exists already and is not overwritten; to record it again add --mode all");
+    }
+    arena_free(scratch);
+    return rc;
+}
+
+static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
+{
+    int rc = o->source == EVAL_RECORD ? dir_make(o->cassettes, e) : 0;
+    for (size_t i = 0; rc == 0 && i < p->n; i++) {
+        if (o->source == EVAL_FAKE) {
+            rc = check_script(&p->items[i], e);
+        } else if (o->source == EVAL_RECORD) {
+            rc = check_recording(o, &p->items[i], e);
+        }
+    }
+    return rc;
+}
+
+static int load_sets(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    p->sets = arena_array(p->arena, o->n_sets, sizeof(struct golden_set *));
+    for (size_t i = 0; i < o->n_sets; i++) {
+        int rc = golden_load(o->sets[i], &p->sets[i], e);
+        if (rc != 0) {
+            return rc;
+        }
+        p->n_sets++;
+    }
+    return 0;
+}
+
+int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
+{
+    *out = (struct plan){.arena = arena_new(), .no_tools = toolset_new()};
+    int rc = check_options(o, e);
+    rc = rc != 0 ? rc : load_sets(o, out, e);
+    rc = rc != 0 ? rc : make_items(o, out, e);
+    rc = rc != 0 ? rc : check_source(o, out, e);
+    if (rc != 0) {
+        plan_free(out);
+    }
+    return rc;
+}
+
+void plan_free(struct plan *p)
+{
+    for (size_t i = 0; i < p->n_sets; i++) {
+        golden_free(p->sets[i]);
+    }
+    toolset_free(p->no_tools);
+    arena_free(p->arena);
+    *p = (struct plan){0};
+}

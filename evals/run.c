@@ -1,0 +1,230 @@
+/* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
+ * judged, written to the journal and freed before the next one starts in its place. */
+#include "evals/run_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum runner_state {
+    RUNNER_GOING,
+    RUNNER_INTERRUPTED, /* no trial starts any more, those under way are cancelled */
+    RUNNER_BROKEN       /* likewise: something could not be written, `error` says what */
+};
+
+struct runner {
+    const struct eval_options *o;
+    struct plan plan;
+    struct eval_report *report; /* trials: one slot an item, in the plan's order */
+    struct loop *loop;
+    struct appender *journal;
+    struct trial **running; /* per job; NULL = free */
+    size_t *item_of;        /* per job: which item of the plan it runs */
+    size_t n_running;
+    size_t next; /* item that starts next */
+    size_t done;
+    enum runner_state state;
+    int code;
+    struct err error;
+};
+
+static void stop_all(struct runner *r, enum runner_state state)
+{
+    r->state = state;
+    for (int64_t i = 0; i < r->o->jobs; i++) {
+        if (r->running[i] != NULL) {
+            trial_cancel(r->running[i]);
+        }
+    }
+}
+
+static void on_interrupt(void *arg, int signal)
+{
+    struct runner *r = arg;
+    (void)signal;
+    if (r->state == RUNNER_INTERRUPTED) {
+        _exit(130);
+    }
+    stop_all(r, RUNNER_INTERRUPTED);
+}
+
+static void broken(struct runner *r, int code, const struct err *e)
+{
+    if (r->code == 0) {
+        r->code = code;
+        r->error = *e;
+    }
+    if (r->state == RUNNER_GOING) {
+        stop_all(r, RUNNER_BROKEN);
+    }
+}
+
+static int journal_trial(struct runner *r, const struct eval_trial *t, struct err *e)
+{
+    struct buf line = {0};
+    eval_trial_json(&line, t);
+    buf_char(&line, '\n');
+    int rc = appender_add(r->journal, buf_str(&line), e);
+    buf_free(&line);
+    return rc;
+}
+
+/* Judges a trial that is over and keeps its result, unless it was cancelled or could not be kept.
+ */
+static void keep(struct runner *r, size_t job)
+{
+    struct eval_trial *t = &r->report->trials[r->item_of[job]];
+    struct err e = {0};
+    int rc = trial_finish(r->running[job], r->report->arena, t, &e);
+    r->running[job] = NULL;
+    r->n_running--;
+    if (rc == 0 && t->verdict.outcome != EVAL_NONE) {
+        rc = journal_trial(r, t, &e);
+    }
+    if (rc != 0) {
+        t->verdict.outcome = EVAL_NONE;
+        broken(r, rc, &e);
+    }
+    if (t->verdict.outcome == EVAL_NONE) {
+        return;
+    }
+    r->done++;
+    if (r->o->progress != NULL) {
+        const char *task = t->task.p; /* arena_str ends it with a NUL */
+        r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t->verdict.outcome));
+    }
+}
+
+static void on_trial(void *ctx, struct trial *t);
+
+static void start_next(struct runner *r, size_t job)
+{
+    if (r->state != RUNNER_GOING || r->next == r->plan.n) {
+        return;
+    }
+    size_t i = r->next++;
+    r->item_of[job] = i;
+    r->n_running++;
+    r->running[job] =
+        trial_new(r->loop, r->o, &r->plan, &r->plan.items[i], r->report->out, on_trial, r);
+}
+
+static void on_trial(void *ctx, struct trial *t)
+{
+    struct runner *r = ctx;
+    size_t job = 0;
+    while (r->running[job] != t) {
+        job++;
+    }
+    keep(r, job);
+    start_next(r, job);
+}
+
+static void run_loop(struct runner *r)
+{
+    size_t jobs = (size_t)r->o->jobs;
+    r->loop = loop_new();
+    r->running = mem_zero(jobs * sizeof(struct trial *));
+    r->item_of = mem_zero(jobs * sizeof *r->item_of);
+    loop_on_interrupt(r->loop, on_interrupt, r);
+    for (size_t job = 0; job < jobs; job++) {
+        start_next(r, job);
+    }
+    loop_run(r->loop);
+    for (size_t job = 0; r->n_running > 0 && job < jobs; job++) {
+        if (r->running[job] != NULL) {
+            keep(r, job); /* it can make no progress any more, and says so */
+        }
+    }
+    loop_free(r->loop);
+    free(r->running);
+    free(r->item_of);
+}
+
+/* Leaves out the slots of trials that did not finish. */
+static void close_gaps(struct eval_report *report)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->n; i++) {
+        if (report->trials[i].verdict.outcome != EVAL_NONE) {
+            report->trials[n++] = report->trials[i];
+        }
+    }
+    report->n = n;
+}
+
+/* Appends to the message what is safe on disk. */
+static void tell_what_stays(const struct runner *r, struct err *e)
+{
+    size_t n = strlen(e->message);
+    struct buf more = {0};
+    buf_fmt(&more, "; the %zu finished trials are in %s/trials.jsonl", r->done, r->report->out);
+    if (r->done > 0 && n + more.n < sizeof e->message) {
+        memcpy(e->message + n, more.p, more.n);
+        e->message[n + more.n] = '\0';
+    }
+    buf_free(&more);
+}
+
+static int run_trials(struct runner *r, struct err *e)
+{
+    struct arena *scratch = r->report->arena;
+    const char *path = path_join(scratch, r->report->out, "trials.jsonl");
+    int rc = appender_open(path, APPEND_NEW, &r->journal, e);
+    if (rc != 0) {
+        return rc;
+    }
+    r->report->n = r->plan.n;
+    r->report->trials = arena_array(scratch, r->plan.n, sizeof *r->report->trials);
+    for (size_t i = 0; i < r->plan.n; i++) {
+        r->report->trials[i].verdict.outcome = EVAL_NONE;
+    }
+    run_loop(r);
+    struct err closing = {0};
+    rc = appender_close(r->journal, &closing);
+    if (rc != 0) {
+        broken(r, rc, &closing);
+    }
+    close_gaps(r->report);
+    r->report->interrupted = r->state == RUNNER_INTERRUPTED;
+    if (r->code == 0) {
+        r->code = rundir_results(r->report, &r->error);
+    }
+    if (r->code != 0 && e != NULL) {
+        *e = r->error;
+        tell_what_stays(r, e);
+    }
+    return r->code;
+}
+
+int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e)
+{
+    struct runner r = {.o = o};
+    int rc = plan_make(o, &r.plan, e);
+    if (rc != 0) {
+        return rc;
+    }
+    r.report = mem_zero(sizeof *r.report);
+    r.report->arena = arena_new();
+    rc = rundir_make(o, &r.plan, r.report->arena, &r.report->out, e);
+    if (rc == 0) {
+        rc = run_trials(&r, e);
+    }
+    plan_free(&r.plan);
+    if (rc != 0) {
+        eval_report_free(r.report);
+        return rc;
+    }
+    report_sum(r.report, o->allow_errors);
+    *out = r.report;
+    return 0;
+}
+
+void eval_report_free(struct eval_report *r)
+{
+    if (r != NULL) {
+        arena_free(r->arena);
+        free(r);
+    }
+}

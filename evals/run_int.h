@@ -1,0 +1,65 @@
+/* The parts of a run: what is planned, one trial under way, the run directory, the sums. */
+#ifndef EVALS_RUN_INT_H
+#define EVALS_RUN_INT_H
+
+#include "evals/eval.h"
+#include "evals/rig.h"
+#include "kernel/drive/files.h"
+
+/* ---- what is to be run ---- */
+
+struct plan_item {
+    const struct golden_set *set;
+    const struct golden_task *task;
+    int64_t trial; /* from 1 */
+};
+
+struct plan {
+    struct arena *arena;
+    struct golden_set **sets;
+    size_t n_sets;
+    struct plan_item *items; /* in the order of the sets, then the trials */
+    size_t n;
+    bool several;             /* a task has more than one trial */
+    struct toolset *no_tools; /* for tasks without tools */
+};
+
+/* Loads the sets and checks everything that can be checked before anything is run. Errors as
+ * eval_run. */
+int plan_make(const struct eval_options *o, struct plan *out, struct err *e) MUST_CHECK;
+void plan_free(struct plan *p);
+
+/* The trial's trace, relative to the run directory, and its cassette's path; in arena. */
+const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena);
+const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
+                          struct arena *arena);
+
+/* ---- one trial ---- */
+
+struct trial;
+
+/* Starts a trial. done(ctx, t) comes once, from the loop, when it is over; a trial that could not
+ * be started is over too. trace_path must outlive it. */
+struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
+                        const struct plan_item *item, const char *dir,
+                        void (*done)(void *ctx, struct trial *t), void *ctx);
+void trial_cancel(struct trial *t);
+
+/* What it came to, in arena; frees t. ERR_IO: its trace or its recording could not be written. */
+int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out,
+                 struct err *e) MUST_CHECK;
+
+/* ---- the run directory ---- */
+
+/* Makes the run directory (with its traces/) and writes the manifest; *dir is in arena. */
+int rundir_make(const struct eval_options *o, const struct plan *plan, struct arena *arena,
+                const char **dir, struct err *e) MUST_CHECK;
+
+/* Writes results.jsonl. */
+int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;
+
+/* ---- sums ---- */
+
+/* Fills the report's summary and exit status from its trials. */
+void report_sum(struct eval_report *r, int64_t allow_errors);
+#endif

@@ -1,0 +1,198 @@
+#include "evals/run_int.h"
+
+#include "kernel/base/rng.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { NUMBERS_MAX = 10000, NAME_BYTES_MAX = 100, SET_BYTES_MAX = 256 << 20 };
+
+/* ---- which folder ---- */
+
+/* The sets' names joined, fit for a folder. */
+static const char *run_name(const struct plan *plan, struct arena *arena)
+{
+    struct buf name = {.max = NAME_BYTES_MAX};
+    for (size_t i = 0; i < plan->n_sets; i++) {
+        buf_addz(&name, i > 0 ? "+" : "");
+        buf_add(&name, plan->sets[i]->name);
+    }
+    for (size_t i = 0; i < name.n; i++) {
+        unsigned char c = (unsigned char)name.p[i];
+        if (c <= ' ' || c == '/' || c == '\\' || c == 0x7f || (c == '.' && i == 0)) {
+            name.p[i] = '-';
+        }
+    }
+    const char *made = name.n == 0 ? "eval" : arena_cstr(arena, buf_str(&name));
+    buf_free(&name);
+    return made;
+}
+
+/* Makes the first of runs/NAME, runs/NAME-2, … that is free. mkdir decides, so that two programs
+ * never share one. */
+static int make_numbered(const struct plan *plan, struct arena *arena, const char **dir,
+                         struct err *e)
+{
+    const char *base = path_join(arena, "runs", run_name(plan, arena));
+    int rc = dir_make("runs", e);
+    for (int i = 1; rc == 0 && i <= NUMBERS_MAX; i++) {
+        *dir = i == 1 ? base : arena_printf(arena, "%s-%d", base, i).p;
+        if (mkdir(*dir, 0777) == 0) {
+            return 0;
+        }
+        if (errno != EEXIST) {
+            return dir_make(*dir, e); /* says why not */
+        }
+    }
+    return rc != 0 ? rc
+                   : err_set(e, ERR_EXISTS, "%s-%d exists already: name another folder with --out",
+                             base, NUMBERS_MAX);
+}
+
+static bool is_empty(const char *path)
+{
+    DIR *d = opendir(path);
+    if (d == NULL) {
+        return false;
+    }
+    const struct dirent *entry;
+    bool empty = true;
+    while (empty && (entry = readdir(d)) != NULL) {
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    }
+    closedir(d);
+    return empty;
+}
+
+static int make_named(const char *path, struct err *e)
+{
+    if (path_is_dir(path) && !is_empty(path)) {
+        return err_set(e, ERR_EXISTS,
+                       "%s: the run directory is not empty, and a run never overwrites another; "
+                       "name a new one with --out",
+                       path);
+    }
+    return dir_make(path, e);
+}
+
+/* ---- the manifest ---- */
+
+static const char *source_name(enum eval_source s)
+{
+    switch (s) {
+    case EVAL_FAKE: return "fake";
+    case EVAL_REPLAY: return "replay";
+    case EVAL_LIVE: return "live";
+    case EVAL_RECORD: return "record";
+    }
+    return "live";
+}
+
+static void add_text(cJSON *object, const char *key, const char *text)
+{
+    if (text == NULL) {
+        cJSON_AddNullToObject(object, key);
+    } else {
+        cJSON_AddStringToObject(object, key, text);
+    }
+}
+
+static int add_set(cJSON *sets, const struct golden_set *set, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    struct str text = {0};
+    int rc = file_read(scratch, set->path, SET_BYTES_MAX, &text, e);
+    if (rc == 0) {
+        uint64_t hash = rng_hash(0, text.p, text.n); /* XXH3-64 */
+        cJSON *item = cJSON_CreateObject();
+        add_text(item, "name", arena_cstr(scratch, set->name));
+        add_text(item, "path", set->path);
+        add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, hash).p);
+        cJSON_AddNumberToObject(item, "tasks", (double)set->n_tasks);
+        cJSON_AddItemToArray(sets, item);
+    }
+    arena_free(scratch);
+    return rc;
+}
+
+/* What decides the run. Nothing that differs between two replays of the same set. */
+static int manifest(const struct eval_options *o, const struct plan *plan, cJSON *root,
+                    struct err *e)
+{
+    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    struct arena *scratch = arena_new();
+    int rc = 0;
+    cJSON_AddNumberToObject(root, "version", 1);
+    cJSON *sets = cJSON_AddArrayToObject(root, "sets");
+    for (size_t i = 0; rc == 0 && i < plan->n_sets; i++) {
+        rc = add_set(sets, plan->sets[i], e);
+    }
+    add_text(root, "source", source_name(o->source));
+    add_text(root, "cassettes", o->cassettes);
+    add_text(root, "match", o->match_order ? "order" : "body");
+    cJSON_AddBoolToObject(root, "strict", o->strict);
+    add_text(root, "model", o->model);
+    cJSON_AddBoolToObject(root, "stream", o->stream);
+    add_text(root, "filter", o->filter);
+    cJSON_AddNumberToObject(root, "trials", (double)plan->n);
+    add_text(root, "seed",
+             live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL);
+    add_text(root, "started", live ? time_text(scratch, clock_unix_ms()).p : NULL);
+    arena_free(scratch);
+    return rc;
+}
+
+static int write_manifest(const struct eval_options *o, const struct plan *plan, const char *path,
+                          struct err *e)
+{
+    cJSON *root = cJSON_CreateObject();
+    int rc = manifest(o, plan, root, e);
+    if (rc == 0) {
+        char *printed = cJSON_Print(root);
+        struct buf text = {0};
+        buf_addz(&text, printed == NULL ? "{}" : printed);
+        buf_char(&text, '\n');
+        rc = file_replace(path, buf_str(&text), e);
+        buf_free(&text);
+        cJSON_free(printed);
+    }
+    cJSON_Delete(root);
+    return rc;
+}
+
+int rundir_make(const struct eval_options *o, const struct plan *plan, struct arena *arena,
+                const char **dir, struct err *e)
+{
+    int rc = 0;
+    if (o->out == NULL) {
+        rc = make_numbered(plan, arena, dir, e);
+    } else {
+        *dir = arena_cstr(arena, str_of(o->out));
+        rc = make_named(*dir, e);
+    }
+    if (rc == 0) {
+        rc = dir_make(path_join(arena, *dir, "traces"), e);
+    }
+    return rc != 0 ? rc : write_manifest(o, plan, path_join(arena, *dir, "manifest.json"), e);
+}
+
+int rundir_results(const struct eval_report *r, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    struct buf text = {0};
+    for (size_t i = 0; i < r->n; i++) {
+        eval_trial_json(&text, &r->trials[i]);
+        buf_char(&text, '\n');
+    }
+    int rc = text.truncated
+                 ? err_set(e, ERR_LIMIT, "%s: the results are larger than 1 GiB", r->out)
+                 : file_replace(path_join(scratch, r->out, "results.jsonl"), buf_str(&text), e);
+    buf_free(&text);
+    arena_free(scratch);
+    return rc;
+}

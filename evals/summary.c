@@ -1,0 +1,151 @@
+#include "evals/ratio_int.h"
+#include "evals/run_int.h"
+
+#include <stdlib.h>
+
+static bool is_scored(const struct eval_trial *t)
+{
+    return t->verdict.outcome == EVAL_PASS || t->verdict.outcome == EVAL_FAIL;
+}
+
+/* A mean that grows. */
+struct mean {
+    struct ratio sum;
+    int64_t n;
+};
+
+static void mean_add(struct mean *m, struct ratio r)
+{
+    if (r.den == 0) {
+        return;
+    }
+    m->sum = m->n == 0 ? r : ratio_plus(m->sum, r);
+    m->n++;
+}
+
+static struct ratio mean_of(const struct mean *m)
+{
+    return m->n == 0 ? (struct ratio){0, 0} : ratio_over(m->sum, m->n);
+}
+
+static void sum_scores(const struct eval_report *r, struct eval_summary *s)
+{
+    struct mean selection = {0}, precision = {0}, recall = {0}, f1 = {0}, arguments = {0};
+    struct mean trajectory = {0};
+    for (size_t i = 0; i < r->n; i++) {
+        const struct eval_scores *x = &r->trials[i].verdict.scores;
+        if (!is_scored(&r->trials[i])) {
+            continue;
+        }
+        mean_add(&selection, x->tool_selection);
+        mean_add(&precision, x->precision);
+        mean_add(&recall, x->recall);
+        mean_add(&f1, x->f1);
+        mean_add(&arguments, x->arguments);
+        mean_add(&trajectory, (struct ratio){x->trajectory, x->trajectory < 0 ? 0 : 1});
+    }
+    s->tool_selection = mean_of(&selection);
+    s->precision = mean_of(&precision);
+    s->recall = mean_of(&recall);
+    s->f1 = mean_of(&f1);
+    s->arguments = mean_of(&arguments);
+    s->trajectory = mean_of(&trajectory);
+}
+
+static void count_outcome(struct eval_summary *s, const struct eval_trial *t)
+{
+    s->trials++;
+    s->drifts += t->drifts;
+    s->misses += t->code == ERR_MISS ? 1 : 0;
+    switch (t->verdict.outcome) {
+    case EVAL_PASS: s->passed++; break;
+    case EVAL_FAIL: s->failed++; break;
+    case EVAL_ERROR: s->errors++; break;
+    case EVAL_NONE: break;
+    }
+}
+
+/* Adds what is known; an unknown of a scored trial makes the sum unknown, one of an error does not:
+ * it often stopped before there was anything to know. */
+static void add_amount(int64_t *sum, int64_t more, bool scored)
+{
+    if (more < 0) {
+        *sum = scored ? -1 : *sum;
+    } else if (*sum >= 0) {
+        *sum = more > INT64_MAX - *sum ? INT64_MAX : *sum + more;
+    }
+}
+
+static void sum_amounts(struct eval_summary *s, const struct eval_trial *t)
+{
+    bool scored = is_scored(t);
+    const struct usage *u = &t->result.usage;
+    add_amount(&s->usage.input, u->input, scored);
+    add_amount(&s->usage.cached, u->cached, scored);
+    add_amount(&s->usage.cache_write, u->cache_write, scored);
+    add_amount(&s->usage.output, u->output, scored);
+    add_amount(&s->usage.reasoning, u->reasoning, scored);
+    add_amount(&s->cost_nano, t->result.cost_nano, scored);
+    add_amount(&s->steps, t->result.steps, scored);
+    add_amount(&s->calls, (int64_t)t->n_calls, scored);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The smallest value that at least `percent` of all do not exceed. */
+static int64_t nearest_rank(const int64_t *sorted, size_t n, size_t percent)
+{
+    return n == 0 ? -1 : sorted[(n * percent + 99) / 100 - 1];
+}
+
+static void sum_latency(const struct eval_report *r, struct eval_summary *s)
+{
+    int64_t *ms = mem_alloc((r->n + 1) * sizeof *ms);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (is_scored(&r->trials[i])) {
+            ms[n++] = (int64_t)r->trials[i].result.ended_ms;
+        }
+    }
+    qsort(ms, n, sizeof *ms, by_value);
+    s->p50_latency_ms = nearest_rank(ms, n, 50);
+    s->p95_latency_ms = nearest_rank(ms, n, 95);
+    free(ms);
+}
+
+/* Where several hold: 130, 2, 3, 4, 1, 0. Errors count only beyond what is allowed. */
+static int exit_status(const struct eval_report *r, int64_t allow_errors)
+{
+    const struct eval_summary *s = &r->summary;
+    bool bad_input = false;
+    for (size_t i = 0; i < r->n; i++) {
+        bad_input = bad_input || r->trials[i].code == ERR_INPUT || r->trials[i].code == ERR_LIMIT;
+    }
+    if (r->interrupted) {
+        return 130;
+    }
+    if (s->errors > (uint64_t)(allow_errors < 0 ? 0 : allow_errors)) {
+        return bad_input ? 2 : s->misses > 0 ? 3 : 4;
+    }
+    return s->failed > 0 ? 1 : 0;
+}
+
+void report_sum(struct eval_report *r, int64_t allow_errors)
+{
+    struct eval_summary *s = &r->summary;
+    *s = (struct eval_summary){0};
+    for (size_t i = 0; i < r->n; i++) {
+        count_outcome(s, &r->trials[i]);
+        sum_amounts(s, &r->trials[i]);
+    }
+    size_t scored = s->passed + s->failed;
+    s->success = (struct ratio){(int64_t)s->passed, (int64_t)scored};
+    sum_scores(r, s);
+    sum_latency(r, s);
+    r->exit_status = exit_status(r, allow_errors);
+}

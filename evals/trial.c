@@ -1,0 +1,296 @@
+#include "evals/run_int.h"
+
+#include "kernel/base/rng.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a trial stands. */
+enum trial_state {
+    TRIAL_REFUSED, /* could not be started: `error` says why */
+    TRIAL_RUNNING,
+    TRIAL_OVER
+};
+
+struct trial {
+    struct arena *arena;
+    struct loop *loop;
+    const struct eval_options *o;
+    const struct plan_item *item;
+    const char *trace;      /* relative to the run directory */
+    const char *trace_path; /* from here */
+    const char *cassette;   /* NULL unless replaying or recording */
+    enum trial_state state;
+    struct rig *rig;
+    struct appender *log; /* opened with the first line */
+    int log_code;         /* the first failure of writing the trace */
+    struct err error;
+    void (*done)(void *ctx, struct trial *t);
+    void *ctx;
+};
+
+static void tell_done(void *arg)
+{
+    struct trial *t = arg;
+    t->done(t->ctx, t);
+}
+
+/* The session is still on the stack: hand over in the loop's next turn. */
+static void on_done(void *ctx)
+{
+    struct trial *t = ctx;
+    t->state = TRIAL_OVER;
+    loop_defer(t->loop, tell_done, t);
+}
+
+static int on_log(void *ctx, struct str lines)
+{
+    struct trial *t = ctx;
+    if (t->log_code == 0 && t->log == NULL) {
+        t->log_code = appender_open(t->trace_path, APPEND_TRUNCATE, &t->log, &t->error);
+    }
+    if (t->log_code == 0) {
+        t->log_code = appender_add(t->log, lines, &t->error);
+    }
+    return t->log_code;
+}
+
+/* What a trial is called where nothing else names it: its seed and run id come from it. */
+static struct str identity(struct trial *t)
+{
+    return arena_printf(t->arena, "%.*s#%" PRId64, STR_FMT(t->item->task->id), t->item->trial);
+}
+
+/* 0 = the rig chooses one. */
+static uint64_t seed_of(const struct trial *t, struct str name)
+{
+    bool live = t->o->source == EVAL_LIVE || t->o->source == EVAL_RECORD;
+    if (!live || t->o->seed == 0) {
+        return 0;
+    }
+    uint64_t seed = rng_hash(t->o->seed, name.p, name.n) >> 11; /* at most 2^53 */
+    return seed == 0 ? 1 : seed;
+}
+
+static int start(struct trial *t, const struct plan *plan)
+{
+    const struct golden_task *task = t->item->task;
+    struct str name = identity(t);
+    struct rig_options rig = {.source = t->o->source,
+                              .path = t->o->source == EVAL_FAKE ? task->fake : t->cassette,
+                              .overwrite = t->o->overwrite,
+                              .match = t->o->match_order ? CASSETTE_ORDER : CASSETTE_BODY,
+                              .tools = task->tools != NULL ? task->tools : plan->no_tools,
+                              .prompt = task->prompt,
+                              .system = task->system,
+                              .budget = task->budget,
+                              .model = str_of(t->o->model),
+                              .base_url = str_of(t->o->base_url),
+                              .api_key = str_of(t->o->api_key),
+                              .stream = t->o->stream,
+                              .max_tokens = -1,
+                              .seed = seed_of(t, name),
+                              .identity = name,
+                              .ctx = t,
+                              .log = on_log,
+                              .done = on_done};
+    return rig_new(t->loop, &rig, &t->rig, &t->error);
+}
+
+struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
+                        const struct plan_item *item, const char *dir,
+                        void (*done)(void *ctx, struct trial *t), void *ctx)
+{
+    struct trial *t = mem_zero(sizeof *t);
+    t->arena = arena_new();
+    t->loop = loop;
+    t->o = o;
+    t->item = item;
+    t->done = done;
+    t->ctx = ctx;
+    t->trace = plan_trace(plan, item, t->arena);
+    t->trace_path = path_join(t->arena, dir, t->trace);
+    if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
+        t->cassette = plan_cassette(o, item, t->arena);
+    }
+    t->state = TRIAL_RUNNING;
+    if (start(t, plan) != 0) {
+        t->state = TRIAL_REFUSED;
+        loop_defer(loop, tell_done, t);
+    }
+    return t;
+}
+
+void trial_cancel(struct trial *t)
+{
+    if (t->state == TRIAL_RUNNING) {
+        rig_cancel(t->rig, STR("interrupted"));
+    }
+}
+
+/* ---- what it came to ---- */
+
+/* Turns the verdict into an error, which has no scores and no checks. */
+static void make_error(struct eval_trial *out, int code, struct str problem)
+{
+    out->code = code;
+    out->problem = problem;
+    out->verdict = (struct eval_verdict){.outcome = EVAL_ERROR, .scores = {.trajectory = -1}};
+}
+
+static struct str missing_cassette(const struct trial *t, struct arena *arena)
+{
+    const char *model = t->o->model != NULL ? t->o->model : "MODEL";
+    return arena_printf(arena,
+                        "%s is not there, so trial %" PRId64
+                        " of the task %.*s cannot be replayed; "
+                        "record it: assay eval %s --model %s --record %s --mode all",
+                        t->cassette, t->item->trial, STR_FMT(t->item->task->id), t->item->set->path,
+                        model, t->o->cassettes);
+}
+
+/* A trial that could not be started. */
+static void settle_refused(const struct trial *t, struct arena *arena, struct eval_trial *out)
+{
+    char text[sizeof t->error.file + sizeof t->error.message + 32];
+    err_text(&t->error, text, sizeof text);
+    int code = t->error.code;
+    bool replay = t->o->source == EVAL_REPLAY;
+    struct str problem = arena_str(arena, str_of(text));
+    if (replay && code == ERR_NOT_FOUND) {
+        code = ERR_MISS;
+        problem = missing_cassette(t, arena);
+    } else if (replay && code == ERR_USAGE) {
+        code = ERR_INPUT;
+        problem = arena_printf(
+            arena, "%s: holds no request to a model, so there is nothing to replay", t->cassette);
+    }
+    out->result.status = code == ERR_MISS ? RUN_CASSETTE_MISS : RUN_MODEL_ERROR;
+    out->model = arena_str(arena, str_of(t->o->model));
+    make_error(out, code, problem);
+}
+
+static struct str copy(struct arena *arena, struct str s)
+{
+    return s.p == NULL ? s : arena_str(arena, s);
+}
+
+static void keep_calls(struct arena *arena, const struct rig_outcome *run, struct eval_trial *out)
+{
+    out->n_calls = run->n_calls;
+    out->calls = arena_array(arena, run->n_calls, sizeof *out->calls);
+    for (size_t i = 0; i < run->n_calls; i++) {
+        out->calls[i] =
+            (struct eval_call){arena_str(arena, run->calls[i].name),
+                               arena_str(arena, run->calls[i].arguments), run->calls[i].step};
+    }
+}
+
+/* A script that was not played to its end fails the trial. */
+static void add_script_check(struct arena *arena, struct str leftover, struct eval_verdict *v)
+{
+    struct eval_check *checks = arena_array(arena, v->n_checks + 1, sizeof *checks);
+    if (v->n_checks > 0) {
+        memcpy(checks, v->checks, v->n_checks * sizeof *checks);
+    }
+    checks[v->n_checks] = (struct eval_check){STR("script"), false, arena_str(arena, leftover)};
+    v->checks = checks;
+    v->n_checks++;
+    v->outcome = EVAL_FAIL;
+    v->scores.success = false;
+}
+
+/* Misses are errors in any case, drift and unused recordings when that was asked for. */
+static void settle_replay(const struct trial *t, struct arena *arena, const struct player_report *p,
+                          struct eval_trial *out)
+{
+    out->drifts = p->drifts;
+    if (p->misses > 0) {
+        out->result.status = RUN_CASSETTE_MISS;
+        make_error(out, ERR_MISS, arena_str(arena, p->miss_text));
+    } else if (p->drifts > 0) {
+        out->problem = arena_str(arena, p->drift_text);
+        if (t->o->strict) {
+            make_error(out, ERR_MISS, out->problem);
+        }
+    } else if (p->unused > 0 && t->o->strict) {
+        make_error(out, ERR_MISS, arena_str(arena, p->unused_text));
+    }
+}
+
+static void settle_run(const struct trial *t, struct arena *arena, const struct rig_outcome *run,
+                       struct eval_trial *out)
+{
+    out->result = run->result;
+    out->result.answer = copy(arena, run->result.answer);
+    out->result.reason = copy(arena, run->result.reason);
+    out->model = arena_str(arena, run->model);
+    out->trace = arena_str(arena, str_of(t->trace));
+    keep_calls(arena, run, out);
+    struct eval_run judged = {out->calls, out->n_calls, out->model, out->result};
+    eval_judge(t->item->task, &judged, arena, &out->verdict);
+    if (out->verdict.outcome == EVAL_NONE) {
+        return;
+    }
+    if (out->verdict.outcome == EVAL_ERROR) {
+        make_error(out, run->result.status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET,
+                   out->result.reason);
+    }
+    settle_replay(t, arena, &run->replay, out);
+    if (out->verdict.outcome != EVAL_ERROR && run->leftover.n > 0 &&
+        run->result.status != RUN_SCRIPT_MISMATCH) {
+        add_script_check(arena, run->leftover, &out->verdict);
+    }
+    if (run->warning.n > 0) {
+        out->problem = arena_printf(arena, "%.*s%s%.*s", STR_FMT(run->warning),
+                                    out->problem.n > 0 ? "\n" : "", STR_FMT(out->problem));
+    }
+}
+
+/* Closes what was written; the first failure counts. */
+static int close_files(struct trial *t, struct err *e)
+{
+    int rc = t->log_code;
+    if (rc != 0 && e != NULL) {
+        *e = t->error;
+    }
+    if (t->log != NULL) {
+        int closed = appender_close(t->log, rc == 0 ? e : NULL);
+        rc = rc != 0 ? rc : closed;
+    }
+    int freed = rig_free(t->rig, rc == 0 ? e : NULL);
+    return rc != 0 ? rc : freed;
+}
+
+int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
+{
+    *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
+                               .task = arena_str(arena, t->item->task->id),
+                               .trial = t->item->trial,
+                               .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
+    int rc = 0;
+    switch (t->state) {
+    case TRIAL_REFUSED:
+        settle_refused(t, arena, out);
+        if (t->o->source == EVAL_RECORD) {
+            rc = t->error.code; /* the recording cannot be written: nothing else can either */
+            *e = t->error;
+        }
+        break;
+    case TRIAL_RUNNING:
+        out->result.status = RUN_MODEL_ERROR;
+        make_error(out, ERR_STATE, STR("the session stopped without an end; please report this"));
+        break;
+    case TRIAL_OVER: {
+        struct rig_outcome run;
+        rig_outcome(t->rig, &run);
+        settle_run(t, arena, &run, out);
+        break;
+    }
+    }
+    int closed = close_files(t, rc == 0 ? e : NULL);
+    arena_free(t->arena);
+    free(t);
+    return rc != 0 ? rc : closed;
+}
