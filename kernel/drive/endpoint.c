@@ -249,10 +249,11 @@ struct llm *llm_endpoint(struct transport *transport, const struct endpoint_opti
     ep->url = full_url(ep->arena, o->format, o->base_url);
     ep->headers[ep->n_headers++] =
         (struct http_header){STR("Content-Type"), STR("application/json")};
-    if (o->api_key.n > 0) {
+    struct str key = str_trim(o->api_key); /* a file's newline would break the header */
+    if (key.n > 0) {
         struct buf value = {0};
         buf_addz(&value, "Bearer ");
-        buf_add(&value, o->api_key);
+        buf_add(&value, key);
         ep->headers[ep->n_headers++] =
             (struct http_header){STR("Authorization"), arena_str(ep->arena, buf_str(&value))};
         buf_free(&value);

@@ -1,0 +1,625 @@
+/* HTTP by libcurl's multi interface on libuv. A hub, one a loop, holds the multi handle and its
+ * connections. curl's callbacks only collect what came; sinks are called after curl has returned,
+ * so that whatever they do (stop this call or others, start new ones, free all) is allowed.
+ *
+ * Headers are never logged: they may hold keys. */
+#include "kernel/drive/endpoint.h"
+#include "kernel/drive/loop.h"
+#include "kernel/drive/loop_int.h"
+
+#include <assert.h>
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+enum {
+    BODY_BYTES_MAX = 256 << 20, /* of one answer */
+    HEAD_BYTES_MAX = 1 << 20,
+    CONNECTIONS_MAX = 512, /* open at once; more requests wait */
+    CONNECTIONS_KEPT = 64  /* idle, to be used again */
+};
+
+struct hub {
+    struct loop *loop;
+    CURLM *multi;
+    uv_timer_t *timer; /* curl's own */
+    size_t n_calls;
+    struct http_call *ready; /* a queue of calls with something to hand on */
+    struct http_call **ready_end;
+};
+
+enum call_state {
+    CALL_OPEN,
+    CALL_IN_SINK,
+    CALL_STOPPED /* inside a sink: freed when that returns */
+};
+
+enum head_state { HEAD_AWAITED, HEAD_COMING, HEAD_COMPLETE, HEAD_GIVEN };
+
+enum outcome {
+    OUTCOME_OPEN,
+    OUTCOME_CURL, /* curl is done, with `code` */
+    OUTCOME_IDLE, /* no byte for too long */
+    OUTCOME_BIG   /* more than we take */
+};
+
+struct http_call {
+    struct hub *hub;
+    struct sched *sched;
+    struct transport_limits limits;
+    struct http_sink sink;
+    enum call_state state;
+    enum outcome outcome;
+    CURLcode code;
+    CURL *easy;
+    struct curl_slist *request_headers;
+    char error[CURL_ERROR_SIZE];
+    bool queued;
+    struct http_call *next_ready;
+    uv_timer_t *idle; /* NULL = no such limit */
+    uint64_t heard_ms;
+    struct arena *arena; /* of the head */
+    enum head_state head;
+    size_t head_bytes;
+    int status;
+    struct str reason;
+    struct http_header *headers;
+    size_t n_headers;
+    size_t cap_headers;
+    size_t total; /* bytes of body so far */
+    struct buf body;
+};
+
+struct curl_transport {
+    struct transport transport;
+    struct loop *loop;
+    struct sched *sched;
+    struct transport_limits limits;
+};
+
+/* curl's set-up functions fail only on wrong options and when memory is out. */
+static void must(int code)
+{
+    assert(code == 0);
+    (void)code;
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+/* ---- the queue of calls with something to hand on ---- */
+
+static void queue(struct http_call *c)
+{
+    if (!c->queued) {
+        c->queued = true;
+        c->next_ready = NULL;
+        *c->hub->ready_end = c;
+        c->hub->ready_end = &c->next_ready;
+    }
+}
+
+static void unqueue(struct http_call *c)
+{
+    struct hub *hub = c->hub;
+    if (!c->queued) {
+        return;
+    }
+    struct http_call **at = &hub->ready;
+    while (*at != c) {
+        at = &(*at)->next_ready;
+    }
+    *at = c->next_ready;
+    if (hub->ready_end == &c->next_ready) {
+        hub->ready_end = at;
+    }
+    c->queued = false;
+}
+
+/* ---- what curl's callbacks collect ---- */
+
+static void heard(struct http_call *c)
+{
+    c->heard_ms = uv_now(loop_uv(c->hub->loop));
+}
+
+/* "HTTP/1.1 200 OK": curl has checked its form. */
+static void take_status(struct http_call *c, struct str line)
+{
+    struct str rest = str_slice(line, str_find(line, STR(" ")), line.n);
+    rest = str_trim(rest);
+    c->status = 0;
+    for (size_t i = 0; i < 3 && i < rest.n && rest.p[i] >= '0' && rest.p[i] <= '9'; i++) {
+        c->status = c->status * 10 + (rest.p[i] - '0');
+    }
+    c->reason = arena_str(c->arena, str_trim(str_slice(rest, 3, rest.n)));
+    c->n_headers = 0;
+    c->head = HEAD_COMING;
+}
+
+static void take_header(struct http_call *c, struct str line)
+{
+    size_t colon = str_find(line, STR(":"));
+    if (colon == SIZE_MAX) {
+        return;
+    }
+    if (c->n_headers == c->cap_headers) {
+        c->cap_headers = c->cap_headers == 0 ? 16 : c->cap_headers * 2;
+        struct http_header *bigger = arena_array(c->arena, c->cap_headers, sizeof *bigger);
+        if (c->n_headers > 0) {
+            memcpy(bigger, c->headers, c->n_headers * sizeof *bigger);
+        }
+        c->headers = bigger;
+    }
+    c->headers[c->n_headers++] = (struct http_header){
+        .name = arena_str(c->arena, str_trim(str_slice(line, 0, colon))),
+        .value = arena_str(c->arena, str_trim(str_slice(line, colon + 1, line.n)))};
+}
+
+/* curl decodes a coded body although we ask for none; then what the head says of it is untrue. */
+static void drop_coding(struct http_call *c)
+{
+    if (http_header_get(c->headers, c->n_headers, "Content-Encoding").p == NULL) {
+        return;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < c->n_headers; i++) {
+        struct str name = c->headers[i].name;
+        if (!str_is_nocase(name, "Content-Encoding") && !str_is_nocase(name, "Content-Length")) {
+            c->headers[n++] = c->headers[i];
+        }
+    }
+    c->n_headers = n;
+}
+
+/* Interim answers (1xx) are passed over; trailers behind the body are dropped. */
+static size_t on_header(char *p, size_t size, size_t n, void *arg)
+{
+    struct http_call *c = arg;
+    struct str line = str_trim((struct str){p, size * n});
+    heard(c);
+    c->head_bytes += size * n;
+    if (c->head_bytes > HEAD_BYTES_MAX) {
+        c->outcome = OUTCOME_BIG;
+        return 0;
+    }
+    switch (c->head) {
+    case HEAD_AWAITED:
+        if (str_starts(line, "HTTP/")) {
+            take_status(c, line);
+        }
+        break;
+    case HEAD_COMING:
+        if (line.n > 0) {
+            take_header(c, line);
+        } else if (c->status >= 100 && c->status < 200) {
+            c->head = HEAD_AWAITED;
+        } else {
+            drop_coding(c);
+            c->head = HEAD_COMPLETE;
+            queue(c);
+        }
+        break;
+    case HEAD_COMPLETE:
+    case HEAD_GIVEN: break;
+    }
+    return size * n;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct http_call *c = arg;
+    heard(c);
+    c->total += size * n;
+    if (c->total > BODY_BYTES_MAX) {
+        c->outcome = OUTCOME_BIG;
+        return 0;
+    }
+    buf_add(&c->body, (struct str){p, size * n});
+    queue(c);
+    return size * n;
+}
+
+/* ---- ends ---- */
+
+/* Lets go of everything outside the call itself. */
+static void detach(struct http_call *c)
+{
+    if (c->easy == NULL) {
+        return;
+    }
+    unqueue(c);
+    must((int)curl_multi_remove_handle(c->hub->multi, c->easy));
+    curl_easy_cleanup(c->easy);
+    c->easy = NULL;
+    curl_slist_free_all(c->request_headers);
+    if (c->idle != NULL) {
+        uv_close((uv_handle_t *)c->idle, free_handle);
+    }
+    c->hub->n_calls--;
+    if (c->hub->n_calls == 0) {
+        uv_timer_stop(c->hub->timer); /* nothing of ours keeps the loop going */
+    }
+}
+
+static void call_free(struct http_call *c)
+{
+    detach(c);
+    arena_free(c->arena);
+    buf_free(&c->body);
+    free(c);
+}
+
+/* Whether curl's code says that no request could be made at all. */
+static bool is_refusal(const struct http_call *c)
+{
+    static const CURLcode codes[] = {
+        CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT,     CURLE_COULDNT_RESOLVE_PROXY,
+        CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT,   CURLE_PROXY,
+        CURLE_INTERFACE_FAILED,     CURLE_SSL_CONNECT_ERROR, CURLE_SSL_ENGINE_INITFAILED,
+        CURLE_SSL_CERTPROBLEM,      CURLE_SSL_CIPHER,        CURLE_PEER_FAILED_VERIFICATION,
+        CURLE_SSL_CACERT_BADFILE};
+    long sent = 0;
+    must((int)curl_easy_getinfo(c->easy, CURLINFO_REQUEST_SIZE, &sent));
+    for (size_t i = 0; sent == 0 && i < sizeof codes / sizeof codes[0]; i++) {
+        if (c->code == codes[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum http_end curl_end(const struct http_call *c, struct buf *detail)
+{
+    if (c->code == CURLE_OK) {
+        return HTTP_CLEAN;
+    }
+    buf_addz(detail, c->error[0] != '\0' ? c->error : curl_easy_strerror(c->code));
+    if (c->code == CURLE_OPERATION_TIMEDOUT) {
+        buf_addz(detail, "; the server hangs or is overloaded");
+        return HTTP_TIMEOUT;
+    }
+    if (is_refusal(c)) {
+        buf_addz(detail, "; check that the server is running and that --base-url is right");
+        return HTTP_REFUSED;
+    }
+    buf_addz(detail, "; the connection broke before the answer was complete");
+    return HTTP_RESET;
+}
+
+static enum http_end outcome_end(const struct http_call *c, struct buf *detail)
+{
+    switch (c->outcome) {
+    case OUTCOME_OPEN: break;
+    case OUTCOME_CURL: return curl_end(c, detail);
+    case OUTCOME_IDLE:
+        buf_fmt(detail, "no byte came for %lld ms; the server hangs or is overloaded",
+                (long long)c->limits.idle_ms);
+        return HTTP_TIMEOUT;
+    case OUTCOME_BIG:
+        buf_fmt(detail, "the answer is bigger than the %d MiB of body and %d MiB of headers taken",
+                BODY_BYTES_MAX >> 20, HEAD_BYTES_MAX >> 20);
+        return HTTP_RESET;
+    }
+    assert(!"an end without an outcome");
+    return HTTP_RESET;
+}
+
+/* The sink may free the transport and the scheduler, so c alone is touched after it. */
+static void give_end(struct http_call *c)
+{
+    struct buf detail = {0};
+    enum http_end end = outcome_end(c, &detail);
+    detach(c);
+    c->sink.end(c->sink.ctx, end, buf_str(&detail));
+    buf_free(&detail);
+    call_free(c);
+}
+
+/* Whether the call was stopped by the sink that has just returned; it is freed then. */
+static bool was_stopped(struct http_call *c)
+{
+    if (c->state == CALL_STOPPED) {
+        call_free(c);
+        return true;
+    }
+    c->state = CALL_OPEN;
+    return false;
+}
+
+static void hand_on(struct http_call *c)
+{
+    sched_touch(c->sched);
+    if (c->head == HEAD_COMPLETE) {
+        c->head = HEAD_GIVEN;
+        c->state = CALL_IN_SINK;
+        c->sink.head(c->sink.ctx, c->status, c->reason, c->headers, c->n_headers);
+        if (was_stopped(c)) {
+            return;
+        }
+    }
+    if (c->head == HEAD_GIVEN && c->body.n > 0) {
+        c->state = CALL_IN_SINK;
+        c->sink.body(c->sink.ctx, buf_str(&c->body));
+        if (was_stopped(c)) {
+            return;
+        }
+        buf_clear(&c->body);
+    }
+    if (c->outcome != OUTCOME_OPEN) {
+        give_end(c);
+    }
+}
+
+/* ---- the hub: curl's sockets and timer on libuv ---- */
+
+/* Hands on what curl's last round brought. */
+static void hub_hand_on(struct hub *hub)
+{
+    int left;
+    for (CURLMsg *m = curl_multi_info_read(hub->multi, &left); m != NULL;
+         m = curl_multi_info_read(hub->multi, &left)) {
+        struct http_call *c = NULL;
+        if (m->msg != CURLMSG_DONE) {
+            continue;
+        }
+        must((int)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c));
+        c->code = m->data.result;
+        c->outcome = c->outcome == OUTCOME_OPEN ? OUTCOME_CURL : c->outcome;
+        queue(c);
+    }
+    while (hub->ready != NULL) {
+        struct http_call *c = hub->ready;
+        unqueue(c);
+        hand_on(c);
+    }
+}
+
+static void act(struct hub *hub, curl_socket_t socket, int events)
+{
+    int running;
+    must((int)curl_multi_socket_action(hub->multi, socket, events, &running));
+    hub_hand_on(hub);
+}
+
+struct watch {
+    uv_poll_t poll; /* first: freed through it */
+    struct hub *hub;
+    curl_socket_t socket;
+};
+
+static void on_socket(uv_poll_t *poll, int status, int events)
+{
+    struct watch *w = poll->data;
+    int flags = status < 0 ? CURL_CSELECT_ERR : 0;
+    flags |= (events & UV_READABLE) != 0 ? CURL_CSELECT_IN : 0;
+    flags |= (events & UV_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0;
+    act(w->hub, w->socket, flags);
+}
+
+/* NULL when the system refuses to watch the socket. */
+static struct watch *watch_new(struct hub *hub, curl_socket_t socket)
+{
+    struct watch *w = mem_zero(sizeof *w);
+    w->hub = hub;
+    w->socket = socket;
+    if (uv_poll_init_socket(loop_uv(hub->loop), &w->poll, socket) != 0) {
+        free(w);
+        return NULL;
+    }
+    w->poll.data = w;
+    must((int)curl_multi_assign(hub->multi, socket, w));
+    return w;
+}
+
+static int on_want_socket(CURL *easy, curl_socket_t socket, int what, void *arg, void *of_socket)
+{
+    struct hub *hub = arg;
+    struct watch *w = of_socket;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (w != NULL) {
+            uv_poll_stop(&w->poll);
+            uv_close((uv_handle_t *)&w->poll, free_handle);
+            must((int)curl_multi_assign(hub->multi, socket, NULL));
+        }
+        return 0;
+    }
+    if (w == NULL) {
+        w = watch_new(hub, socket);
+    }
+    if (w == NULL) {
+        return -1;
+    }
+    int events = (what & CURL_POLL_IN) != 0 ? UV_READABLE : 0;
+    events |= (what & CURL_POLL_OUT) != 0 ? UV_WRITABLE : 0;
+    must(uv_poll_start(&w->poll, events, on_socket));
+    return 0;
+}
+
+static void on_curl_timer(uv_timer_t *timer)
+{
+    act(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_want_timer(CURLM *multi, long delay_ms, void *arg)
+{
+    struct hub *hub = arg;
+    (void)multi;
+    if (delay_ms < 0) {
+        uv_timer_stop(hub->timer);
+    } else {
+        must(uv_timer_start(hub->timer, on_curl_timer, (uint64_t)delay_ms, 0));
+    }
+    return 0;
+}
+
+static void hub_free(void *p)
+{
+    struct hub *hub = p;
+    assert(hub->n_calls == 0);
+    must((int)curl_multi_cleanup(hub->multi));
+    uv_close((uv_handle_t *)hub->timer, free_handle);
+    curl_global_cleanup();
+    free(hub);
+}
+
+static struct hub *hub_of(struct loop *loop)
+{
+    struct hub *hub = loop_slot(loop, LOOP_SLOT_CURL);
+    if (hub != NULL) {
+        return hub;
+    }
+    hub = mem_zero(sizeof *hub);
+    hub->loop = loop;
+    hub->ready_end = &hub->ready;
+    hub->timer = mem_zero(sizeof *hub->timer);
+    must(uv_timer_init(loop_uv(loop), hub->timer));
+    hub->timer->data = hub;
+    must((int)curl_global_init(CURL_GLOBAL_DEFAULT));
+    hub->multi = curl_multi_init();
+    assert(hub->multi != NULL);
+    int bad = (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
+    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub);
+    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
+    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub);
+    bad |=
+        (int)curl_multi_setopt(hub->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
+    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
+    must(bad);
+    loop_slot_set(loop, LOOP_SLOT_CURL, hub, hub_free);
+    return hub;
+}
+
+/* ---- requests ---- */
+
+static void add_header(struct http_call *c, const char *line)
+{
+    struct curl_slist *list = curl_slist_append(c->request_headers, line);
+    assert(list != NULL);
+    c->request_headers = list;
+}
+
+static void set_request(struct http_call *c, const struct http_request *rq)
+{
+    for (size_t i = 0; i < rq->n_headers; i++) {
+        struct buf line = {0};
+        buf_add(&line, rq->headers[i].name);
+        buf_addz(&line, ": ");
+        buf_add(&line, rq->headers[i].value);
+        buf_char(&line, '\0');
+        add_header(c, line.p);
+        buf_free(&line);
+    }
+    add_header(c, "Expect:"); /* curl would wait for 100-continue before a big body */
+    int bad = (int)curl_easy_setopt(c->easy, CURLOPT_URL, arena_cstr(c->arena, rq->url));
+    bad |= (int)curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->request_headers);
+    if (rq->body.n > 0 || str_is(rq->method, "POST")) {
+        const char *body = rq->body.n > 0 ? rq->body.p : "";
+        bad |= (int)curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)rq->body.n);
+        bad |= (int)curl_easy_setopt(c->easy, CURLOPT_COPYPOSTFIELDS, body);
+    }
+    bad |= (int)curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, arena_cstr(c->arena, rq->method));
+    must(bad);
+}
+
+static void set_manners(struct http_call *c)
+{
+    CURL *easy = c->easy;
+    int bad = (int)curl_easy_setopt(easy, CURLOPT_PRIVATE, c);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, c->error);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_HEADERDATA, c);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_WRITEDATA, c);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->limits.connect_ms);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)c->limits.total_ms);
+    must(bad);
+}
+
+static void on_idle(uv_timer_t *timer)
+{
+    struct http_call *c = timer->data;
+    uint64_t limit = (uint64_t)c->limits.idle_ms;
+    uint64_t silent = uv_now(timer->loop) - c->heard_ms;
+    if (silent < limit) {
+        must(uv_timer_start(timer, on_idle, limit - silent, 0));
+        return;
+    }
+    c->outcome = OUTCOME_IDLE;
+    hand_on(c);
+}
+
+static void watch_idle(struct http_call *c)
+{
+    uv_loop_t *uv = loop_uv(c->hub->loop);
+    heard(c);
+    if (c->limits.idle_ms <= 0) {
+        return;
+    }
+    c->idle = mem_zero(sizeof *c->idle);
+    must(uv_timer_init(uv, c->idle));
+    c->idle->data = c;
+    must(uv_timer_start(c->idle, on_idle, (uint64_t)c->limits.idle_ms, 0));
+}
+
+static struct http_call *curl_start(struct transport *transport, const struct http_request *rq,
+                                    struct http_sink sink)
+{
+    struct curl_transport *t = (struct curl_transport *)transport; /* its first member */
+    struct http_call *c = mem_zero(sizeof *c);
+    c->hub = hub_of(t->loop);
+    c->sched = t->sched;
+    c->limits = t->limits;
+    c->sink = sink;
+    c->arena = arena_new();
+    c->easy = curl_easy_init();
+    assert(c->easy != NULL);
+    set_manners(c);
+    set_request(c, rq);
+    c->hub->n_calls++;
+    uv_update_time(loop_uv(t->loop)); /* limits count from here */
+    watch_idle(c);
+    must((int)curl_multi_add_handle(c->hub->multi, c->easy));
+    return c;
+}
+
+static void curl_stop(struct transport *transport, struct http_call *c)
+{
+    (void)transport;
+    switch (c->state) {
+    case CALL_OPEN: call_free(c); return;
+    case CALL_IN_SINK:
+        detach(c);
+        c->state = CALL_STOPPED;
+        return;
+    case CALL_STOPPED: assert(!"stopped twice"); return;
+    }
+}
+
+static void curl_free_transport(struct transport *transport)
+{
+    free(transport);
+}
+
+struct transport *transport_curl(struct loop *loop, struct sched *s, struct transport_limits limits)
+{
+    static const struct transport_ops ops = {curl_start, curl_stop, curl_free_transport};
+    struct curl_transport *t = mem_zero(sizeof *t);
+    t->transport.ops = &ops;
+    t->loop = loop;
+    t->sched = s;
+    t->limits = limits;
+    return &t->transport;
+}
