@@ -8,8 +8,9 @@
 
 enum {
     PATTERN_BYTES_MAX = 16 * 1024,
-    STEPS_MAX = 50 * 1000 * 1000,  /* of one search: items tried and characters passed */
-    MATCH_CALLS_MAX = 1000 * 1000, /* PCRE2's own limit, from one start */
+    STEPS_MAX = 1000 * 1000 * 1000, /* of one search, about two seconds */
+    ITEM_STEPS = 16,                /* for trying an item of the pattern; a character passed is 1 */
+    MATCH_CALLS_MAX = 10 * 1000 * 1000, /* PCRE2's own limit, from one start */
     HEAP_KIB_MAX = 64 * 1024
 };
 
@@ -28,7 +29,7 @@ static int on_item(pcre2_callout_block *block, void *data)
 {
     struct work *work = data;
     size_t at = block->current_position;
-    work->steps += 1 + (at > work->last ? at - work->last : work->last - at);
+    work->steps += ITEM_STEPS + (at > work->last ? at - work->last : work->last - at);
     work->last = at;
     return work->steps > STEPS_MAX ? PCRE2_ERROR_CALLOUT : 0;
 }
