@@ -1,0 +1,109 @@
+/* Requests of OpenAI Chat Completions. What is sent is what is set, in a fixed order: the bytes are
+ * part of what a cassette is keyed by (WIRE_ENCODER_VERSION). */
+#include "kernel/base/json.h"
+#include "kernel/wire/wire_int.h"
+
+void add_key(struct buf *out, const char *name)
+{
+    buf_addz(out, ",\"");
+    buf_addz(out, name);
+    buf_addz(out, "\":");
+}
+
+static void add_calls(struct buf *out, const struct message *m)
+{
+    add_key(out, "tool_calls");
+    for (size_t i = 0; i < m->n_calls; i++) {
+        const struct tool_call *call = &m->calls[i];
+        buf_addz(out, i == 0 ? "[{\"id\":" : ",{\"id\":");
+        json_add_string(out, call->id);
+        buf_addz(out, ",\"type\":\"function\",\"function\":{\"name\":");
+        json_add_string(out, call->name);
+        add_key(out, "arguments");
+        json_add_string(out, call->arguments);
+        buf_addz(out, "}}");
+    }
+    buf_char(out, ']');
+}
+
+static void add_message(struct buf *out, const struct message *m)
+{
+    buf_addz(out, "{\"role\":\"");
+    switch (m->role) {
+    case ROLE_SYSTEM: buf_addz(out, "system"); break;
+    case ROLE_USER: buf_addz(out, "user"); break;
+    case ROLE_ASSISTANT: buf_addz(out, "assistant"); break;
+    case ROLE_TOOL: buf_addz(out, "tool"); break;
+    }
+    buf_char(out, '"');
+    if (m->role == ROLE_TOOL) {
+        add_key(out, "tool_call_id");
+        json_add_string(out, m->call_id);
+    }
+    add_key(out, "content");
+    if (m->role == ROLE_ASSISTANT && m->content_null) {
+        buf_addz(out, "null");
+    } else {
+        json_add_string(out, m->content);
+    }
+    if (m->role == ROLE_ASSISTANT && m->reasoning.p != NULL) {
+        add_key(out, "reasoning_content");
+        json_add_string(out, m->reasoning);
+    }
+    if (m->role == ROLE_ASSISTANT && m->n_calls > 0) {
+        add_calls(out, m);
+    }
+    buf_char(out, '}');
+}
+
+static void add_tool(struct buf *out, const struct tool_spec *tool)
+{
+    buf_addz(out, "{\"type\":\"function\",\"function\":{\"name\":");
+    json_add_string(out, tool->name);
+    if (tool->description.n > 0) {
+        add_key(out, "description");
+        json_add_string(out, tool->description);
+    }
+    if (tool->parameters.n > 0) {
+        add_key(out, "parameters");
+        buf_add(out, tool->parameters);
+    }
+    buf_addz(out, "}}");
+}
+
+int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
+{
+    buf_addz(out, "{\"model\":");
+    json_add_string(out, rq->model);
+    add_key(out, "messages");
+    buf_char(out, '[');
+    for (size_t i = 0; i < rq->n_messages; i++) {
+        buf_addz(out, i == 0 ? "" : ",");
+        add_message(out, &rq->messages[i]);
+    }
+    buf_char(out, ']');
+    if (rq->n_tools > 0) {
+        add_key(out, "tools");
+        for (size_t i = 0; i < rq->n_tools; i++) {
+            buf_char(out, i == 0 ? '[' : ',');
+            add_tool(out, &rq->tools[i]);
+        }
+        buf_char(out, ']');
+    }
+    if (rq->stream) {
+        buf_addz(out, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
+    }
+    if (rq->temperature.n > 0) {
+        add_key(out, "temperature");
+        buf_add(out, rq->temperature);
+    }
+    if (rq->max_tokens >= 0) {
+        add_key(out, "max_completion_tokens");
+        buf_int(out, rq->max_tokens);
+    }
+    buf_char(out, '}');
+    if (out->truncated) {
+        return err_set(e, ERR_LIMIT, "the request to the model does not fit into its buffer");
+    }
+    return 0;
+}

@@ -1,0 +1,145 @@
+/* What the files of the wire room share: the SSE parser, the reply under construction, errors. */
+#ifndef KERNEL_WIRE_WIRE_INT_H
+#define KERNEL_WIRE_WIRE_INT_H
+
+#include "kernel/base/arena.h"
+#include "kernel/wire/wire.h"
+
+enum {
+    WIRE_BODY_BYTES_MAX = 64 << 20, /* of one answer */
+    WIRE_BLOCKS_MAX = 2048,         /* texts and calls of one reply */
+    WIRE_PREVIEW_CHARS = 200,       /* of a body that is shown in a message */
+};
+
+/* ---- sse.c: event streams, WHATWG HTML 9.2.6 ---- */
+
+/* A parser, zero-initialised at the start of a stream. */
+struct sse {
+    struct buf line; /* the line so far, without its end */
+    struct buf data;
+    struct buf event;
+    bool after_first_line; /* a BOM may only open the first */
+    bool after_cr;         /* an LF that comes now belongs to it */
+    bool data_seen;
+    bool handed_out; /* the event in the buffers was given to the caller */
+};
+
+/* One event; views are valid until the next call with the same parser. */
+struct sse_event {
+    struct str name; /* n 0 = none given */
+    struct str data;
+};
+
+/* Takes bytes off the front of *bytes until an event is complete: true and *out. False when all are
+ * taken and no event is complete. */
+bool sse_next(struct sse *s, struct str *bytes, struct sse_event *out);
+
+/* The stream has ended: an event without its blank line (also without a line end) counts. */
+bool sse_end(struct sse *s, struct sse_event *out);
+void sse_free(struct sse *s);
+
+/* ---- draft.c: the reply under construction ---- */
+
+enum block_kind {
+    BLOCK_GONE, /* replaced by a later, complete form */
+    BLOCK_TEXT,
+    BLOCK_REFUSAL,
+    BLOCK_REASONING,
+    BLOCK_CALL,
+    BLOCK_SERVER_CALL
+};
+
+/* A piece of a reply. */
+struct block {
+    enum block_kind kind;
+    int64_t index; /* the provider's; < 0 = it gave none */
+    struct str id;
+    struct str name;
+    struct buf text;  /* text, or arguments */
+    struct str whole; /* arguments given in full at the start; they count when no piece follows */
+};
+
+/* OPEN: no finish reason yet. FINISHED: it came. DONE: nothing more can come. */
+enum draft_state { DRAFT_OPEN, DRAFT_FINISHED, DRAFT_DONE, DRAFT_FAILED };
+
+struct draft {
+    struct arena *arena;
+    enum draft_state state;
+    bool streamed;
+    struct block *blocks;
+    size_t n_blocks;
+    size_t cap_blocks;
+    enum stop_reason stop;
+    struct str stop_raw;
+    struct usage usage; /* as the provider counts */
+    struct failure failure;
+    struct buf delta; /* text not yet handed out */
+};
+
+void draft_free(struct draft *d);
+
+/* The newest block of a kind with that index, or NULL. */
+struct block *draft_find(struct draft *d, enum block_kind kind, int64_t index);
+
+/* A new block, or NULL when there are too many: the draft has failed then. Valid until the next. */
+struct block *draft_add(struct draft *d, enum block_kind kind, int64_t index);
+
+/* Appends text that came as a piece: it is handed on as a delta of a streamed answer. The block is
+ * the newest with that kind and index, or a new one. */
+void draft_say(struct draft *d, enum block_kind kind, int64_t index, struct str text);
+
+/* Forgets the blocks of one index. */
+void draft_drop(struct draft *d, int64_t index);
+
+/* Fails the draft, unless it has failed before. */
+void draft_fail(struct draft *d, enum fail_class class, int status, struct str message);
+void draft_fmt(struct draft *d, enum fail_class class, int status, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* The finish reason, with the provider's word (copied). */
+void draft_finish(struct draft *d, enum stop_reason stop, struct str raw);
+
+/* A count of tokens into *out when v is one. */
+void draft_count(int64_t *out, const struct val *v);
+
+/* The words of a provider and what they mean; ends with a NULL word. */
+struct stop_word {
+    const char *word;
+    enum stop_reason stop;
+};
+/* The meaning of a word; STOP_END_TURN for an unknown one. */
+enum stop_reason stop_of_word(const struct stop_word *words, struct str raw);
+
+/* Arguments as the model sent them: a string's characters, any other value's own text, nothing for
+ * null and NULL. */
+struct str arguments_text(const struct val *v);
+
+/* The draft as a result; a draft that has not failed becomes a reply. */
+void draft_result(struct draft *d, enum wire_format f, struct wire_result *out);
+
+/* ---- decode_error.c ---- */
+
+/* True when v tells an error instead of a reply. */
+bool error_is(const struct val *v);
+
+/* Fails the draft with the error that v tells. status: of the HTTP answer. v NULL or without a
+ * message: the message is a preview of `body`. */
+void error_fail(struct draft *d, int status, const struct val *v, struct str body);
+
+/* What Retry-After and its relatives ask for, in ms; -1 = nothing. */
+int64_t error_retry_after_ms(const struct http_header *headers, size_t n);
+
+/* ---- the formats: one event of a stream, or a whole body ---- */
+
+void chat_event(struct draft *d, const struct val *v);
+void chat_body(struct draft *d, const struct val *v);
+void responses_event(struct draft *d, const struct val *v);
+void responses_body(struct draft *d, const struct val *v);
+void messages_event(struct draft *d, const struct val *v);
+void messages_body(struct draft *d, const struct val *v);
+
+int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
+
+/* ,"name": with its comma and quotes; for writing members after the first. */
+void add_key(struct buf *out, const char *name);
+#endif
