@@ -295,6 +295,21 @@ void fake_answer(struct fake_session *f, struct str url, struct str body, struct
     fake_answer_in(f, f->arena, url, body, out);
 }
 
+size_t fake_headers(const struct fake_answer *a, struct arena *arena, struct http_header *out)
+{
+    size_t n = 0;
+    out[n++] = (struct http_header){STR("Content-Type"), a->content_type};
+    if (a->retry_after_ms >= 0) {
+        long long seconds = (long long)((a->retry_after_ms + 999) / 1000);
+        out[n++] = (struct http_header){STR("Retry-After"), arena_printf(arena, "%lld", seconds)};
+    }
+    if (a->retry_after_ms >= 0 && a->retry_after_ms % 1000 != 0) {
+        out[n++] = (struct http_header){STR("Retry-After-Ms"),
+                                        arena_printf(arena, "%lld", (long long)a->retry_after_ms)};
+    }
+    return n;
+}
+
 struct str fake_leftover(struct fake_session *f)
 {
     const struct fake_script *s = f->script;

@@ -131,4 +131,10 @@ int64_t fake_fault_delay_ms(const struct fake_fault *fault);
 /* fake_answer with the memory of the answer taken from `arena`. */
 void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url, struct str body,
                     struct fake_answer *out);
+
+enum { FAKE_HEADERS_MAX = 3 };
+
+/* Writes the answer's headers into out[0..FAKE_HEADERS_MAX), their texts in arena; returns how
+ * many. A wait that is no whole number of seconds is also told in milliseconds. */
+size_t fake_headers(const struct fake_answer *a, struct arena *arena, struct http_header *out);
 #endif

@@ -61,18 +61,10 @@ static void post_next(struct http_call *c)
 
 static void send_head(struct http_call *c)
 {
-    const struct fake_answer *a = &c->answer;
-    struct http_header headers[3];
-    size_t n = 0;
-    headers[n++] = (struct http_header){STR("Content-Type"), a->content_type};
-    if (a->retry_after_ms >= 0) {
-        long long s = (long long)((a->retry_after_ms + 999) / 1000);
-        headers[n++] = (struct http_header){STR("Retry-After"), arena_printf(c->arena, "%lld", s)};
-        headers[n++] = (struct http_header){
-            STR("Retry-After-Ms"), arena_printf(c->arena, "%lld", (long long)a->retry_after_ms)};
-    }
+    struct http_header headers[FAKE_HEADERS_MAX];
+    size_t n = fake_headers(&c->answer, c->arena, headers);
     struct http_sink sink = c->sink;
-    int status = a->status;
+    int status = c->answer.status;
     post_next(c);
     sink.head(sink.ctx, status, (struct str){0}, headers, n);
 }
