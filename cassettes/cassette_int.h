@@ -68,4 +68,53 @@ bool redact_url(struct str url, struct buf *out);
 /* Appends the head of a file: version, `assay` header, `interactions:`. */
 void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at);
 
+/* ---- key.c: what a request means ---- */
+
+/* XXH3-128 of everything that makes two requests the same. */
+struct key {
+    uint64_t low;
+    uint64_t high;
+};
+
+/* chat/completions, responses, messages; for other URLs the whole path without its query. A view
+ * of uri or static. */
+struct str request_path(struct str uri);
+
+/* The body as it is compared, into out: canonical JSON without the provider's defaults, or the
+ * bytes where it is no JSON; credentials redacted as in a file. json: the body as a value, or
+ * NULL. */
+void request_meaning(struct str uri, struct str body, const struct val *json, struct buf *out);
+
+/* By path, method and meaning; by path and method alone. */
+struct key key_of_request(struct str method, struct str uri, struct str body,
+                          const struct val *json);
+struct key key_of_place(struct str method, struct str uri);
+
+/* ---- index.c: interactions by key ---- */
+
+/* Interactions with the same key stand in their order; each is taken once. */
+struct index;
+#define INDEX_NONE UINT32_MAX
+
+/* Room for n interactions, in arena. */
+struct index *index_new(struct arena *arena, uint32_t n);
+void index_add(struct index *x, struct key key, uint32_t item);
+/* The first of the key that was not taken yet, or INDEX_NONE. */
+uint32_t index_take(struct index *x, struct key key);
+/* The first of the key, taken or not, and the one after `item`; INDEX_NONE at the end. */
+uint32_t index_first(const struct index *x, struct key key);
+uint32_t index_after(const struct index *x, uint32_t item);
+
+/* ---- diff.c: how two requests differ ---- */
+
+struct difference {
+    size_t count;     /* places that differ, 0 = equal; counting ends at DIFFERENCES_MAX */
+    struct buf where; /* the first: `messages[3].content: recorded "…", sent "…"` */
+};
+enum { DIFFERENCES_MAX = 1000 };
+
+/* Compares two meanings (request_meaning). Free with difference_free. */
+struct difference difference_of(struct str recorded, struct str sent);
+void difference_free(struct difference *d);
+
 #endif

@@ -1,0 +1,76 @@
+#include "cassettes/cassette_int.h"
+#include "kernel/base/json.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+struct str request_path(struct str uri)
+{
+    enum wire_format format;
+    if (wire_of_url(uri, &format)) {
+        return str_of(wire_path(format));
+    }
+    size_t scheme = str_find(uri, STR("://"));
+    size_t from = 0;
+    if (scheme != SIZE_MAX) {
+        const char *slash = memchr(uri.p + scheme + 3, '/', uri.n - scheme - 3);
+        from = slash == NULL ? uri.n : (size_t)(slash - uri.p);
+    }
+    size_t end = from;
+    while (end < uri.n && uri.p[end] != '?' && uri.p[end] != '#') {
+        end++;
+    }
+    return str_slice(uri, from, end);
+}
+
+void request_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
+{
+    if (json == NULL) {
+        redact_text(body, out, NULL);
+        return;
+    }
+    struct arena *arena = arena_new();
+    struct buf canonical = {0};
+    enum wire_format format;
+    if (json->kind == VAL_OBJECT && wire_of_url(uri, &format)) {
+        json = wire_without_defaults(format, json, arena);
+    }
+    json_add_canonical(&canonical, json);
+    redact_text(buf_str(&canonical), out, NULL);
+    buf_free(&canonical);
+    arena_free(arena);
+}
+
+static struct key hashed(const struct buf *b)
+{
+    XXH128_hash_t h = XXH3_128bits(b->p, b->n);
+    return (struct key){h.low64, h.high64};
+}
+
+static void add_place(struct buf *b, struct str method, struct str uri)
+{
+    buf_add(b, request_path(uri));
+    buf_char(b, '\0');
+    buf_add(b, method);
+    buf_char(b, '\0');
+}
+
+struct key key_of_request(struct str method, struct str uri, struct str body,
+                          const struct val *json)
+{
+    struct buf b = {0};
+    add_place(&b, method, uri);
+    request_meaning(uri, body, json, &b);
+    struct key key = hashed(&b);
+    buf_free(&b);
+    return key;
+}
+
+struct key key_of_place(struct str method, struct str uri)
+{
+    struct buf b = {0};
+    add_place(&b, method, uri);
+    struct key key = hashed(&b);
+    buf_free(&b);
+    return key;
+}

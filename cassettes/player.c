@@ -1,0 +1,606 @@
+/* Replays a cassette. A request takes the first recording of its key that was not taken yet; what
+ * it then says comes at the recorded milliseconds, by the scheduler alone. */
+#include "cassettes/cassette_int.h"
+#include "kernel/base/json.h"
+#include "kernel/base/text.h"
+
+#include <stdlib.h>
+
+enum { CANDIDATES_MAX = 256, PREVIEW_CHARS = 120, REPORT_BYTES_MAX = 1 << 20 };
+
+enum speech {
+    WAITING,  /* for its timer, or for ever */
+    SPEAKING, /* inside a sink call */
+    STOPPED   /* stopped inside a sink call: gone when that returns */
+};
+
+/* One answer being given: of a recording, or of a miss (it NULL). */
+struct http_call {
+    struct player *player;
+    struct http_call *next;
+    struct http_call **link; /* what points here */
+    const struct interaction *it;
+    struct http_sink sink;
+    struct timer *timer;
+    enum speech state;
+    bool head_done;
+    int64_t at_ms; /* of the step that is due, since the start */
+    size_t chunk;
+    size_t sent; /* bytes of the body */
+    struct buf detail;
+};
+
+struct tool_run {
+    struct player *player;
+    struct tool_run *next;
+    struct tool_run **link;
+    const struct interaction *it;
+    struct tool_sink sink;
+    struct timer *timer;
+    struct tool_run *inner; /* the fallback's, when it answers */
+    struct buf detail;
+};
+
+struct player_transport {
+    struct transport base;
+    struct player *player;
+};
+
+struct player_toolbox {
+    struct toolbox base;
+    struct player *player;
+    struct toolbox *fallback;
+    bool (*runs_without)(void *ctx, struct str name);
+    void *ctx;
+};
+
+struct player {
+    struct arena *arena;
+    const struct cassette *c;
+    enum cassette_match match;
+    struct sched *sched;
+    struct index *answers; /* by what decides the answer */
+    struct index *places;  /* by path and method, for messages */
+    bool *used;
+    struct player_transport transport;
+    struct player_toolbox toolbox;
+    struct http_call *calls;
+    struct tool_run *runs;
+    size_t misses;
+    size_t drifts;
+    struct buf miss_text;
+    struct buf drift_text;
+    struct buf unused_text;
+};
+
+/* ---- what is asked ---- */
+
+/* A request as the player looks it up. */
+struct asked {
+    struct str method;
+    struct str uri;
+    struct str body;
+    const struct val *json;
+};
+
+static struct asked asked_of(struct arena *arena, struct str method, struct str uri,
+                             struct str body)
+{
+    struct asked a = {method, uri, body, NULL};
+    struct val *json = NULL;
+    if (json_parse(arena, NULL, body, &json, NULL) == 0) {
+        a.json = json;
+    }
+    return a;
+}
+
+static struct key answer_key(const struct player *p, const struct asked *a, bool tool)
+{
+    return p->match == CASSETTE_ORDER && !tool
+               ? key_of_place(a->method, a->uri)
+               : key_of_request(a->method, a->uri, a->body, a->json);
+}
+
+static struct asked recorded_of(const struct interaction *it)
+{
+    return (struct asked){it->method, it->uri, it->request_body, it->request_json};
+}
+
+static struct difference differences(const struct interaction *it, struct str sent)
+{
+    struct buf recorded = {0};
+    request_meaning(it->uri, it->request_body, it->request_json, &recorded);
+    struct difference d = difference_of(buf_str(&recorded), sent);
+    buf_free(&recorded);
+    return d;
+}
+
+/* ---- misses and drift, for people ---- */
+
+static void add_arguments(struct buf *out, struct str body)
+{
+    struct arena *arena = arena_new();
+    struct buf plain = {0};
+    redact_text(body, &plain, NULL);
+    buf_char(out, ' ');
+    buf_add(out, text_preview(arena, buf_str(&plain), PREVIEW_CHARS));
+    buf_free(&plain);
+    arena_free(arena);
+}
+
+static void add_asked(struct buf *out, const struct asked *a)
+{
+    struct buf url = {0};
+    redact_url(a->uri, &url);
+    buf_add(out, a->method);
+    buf_char(out, ' ');
+    buf_add(out, buf_str(&url));
+    buf_free(&url);
+    if (str_is(a->method, "CALL")) {
+        add_arguments(out, a->body);
+        return;
+    }
+    struct str model = val_text(val_get(a->json, "model"));
+    const struct val *messages = val_get(a->json, "messages");
+    if (messages == NULL) {
+        messages = val_get(a->json, "input");
+    }
+    if (model.n > 0) {
+        buf_fmt(out, " (model %.*s", STR_FMT(str_slice(model, 0, 100)));
+        if (val_is(messages, VAL_ARRAY)) {
+            buf_fmt(out, ", %zu message%s", messages->count, messages->count == 1 ? "" : "s");
+        }
+        buf_char(out, ')');
+    }
+}
+
+/* The recording at the same place that differs in the fewest parts, the unused before the used;
+ * *best gets the difference. INDEX_NONE when there is none. */
+static uint32_t nearest(const struct player *p, struct key place, struct str sent,
+                        struct difference *best)
+{
+    uint32_t found = INDEX_NONE;
+    unsigned seen = 0;
+    for (uint32_t i = index_first(p->places, place); i != INDEX_NONE && seen < CANDIDATES_MAX;
+         i = index_after(p->places, i), seen++) {
+        struct difference d = differences(&p->c->items[i], sent);
+        bool better = found == INDEX_NONE || d.count < best->count ||
+                      (d.count == best->count && p->used[found] && !p->used[i]);
+        struct difference other = better ? *best : d;
+        if (better) {
+            *best = d;
+            found = i;
+        }
+        difference_free(&other);
+    }
+    return found;
+}
+
+static void add_nearest(struct buf *out, const struct player *p, const struct asked *a)
+{
+    struct buf sent = {0};
+    struct difference d = {0};
+    request_meaning(a->uri, a->body, a->json, &sent);
+    uint32_t i = nearest(p, key_of_place(a->method, a->uri), buf_str(&sent), &d);
+    if (i == INDEX_NONE) {
+        buf_addz(out, "the cassette holds nothing for this path");
+    } else if (d.count == 0) {
+        buf_fmt(out, "interaction %u matched but was used already", p->c->items[i].n);
+    } else {
+        buf_fmt(out, "nearest is interaction %u%s: ", p->c->items[i].n,
+                p->used[i] ? " (used already)" : "");
+        buf_add(out, buf_str(&d.where));
+        if (d.count > 1) {
+            buf_fmt(out, ", and %zu%s more", d.count - 1, d.count == DIFFERENCES_MAX ? " or" : "");
+        }
+    }
+    difference_free(&d);
+    buf_free(&sent);
+}
+
+static void add_paragraph(struct buf *out)
+{
+    if (out->n > 0) {
+        buf_char(out, '\n');
+    }
+}
+
+/* Notes a miss; `detail` gets the one line that the session hears. */
+static void note_miss(struct player *p, const struct asked *a, struct str what, struct buf *detail)
+{
+    struct buf near = {0};
+    add_nearest(&near, p, a);
+    buf_add(detail, what);
+    buf_addz(detail, " is not in the cassette; ");
+    buf_add(detail, buf_str(&near));
+    p->misses++;
+    add_paragraph(&p->miss_text);
+    add_asked(&p->miss_text, a);
+    buf_fmt(&p->miss_text, ": not in %s\n  ", p->c->path);
+    buf_add(&p->miss_text, buf_str(&near));
+    buf_fmt(&p->miss_text,
+            "\n  to record it anew: assay run --record %s --mode all … (or assay eval SET --record "
+            "DIR --mode all)\n",
+            p->c->path);
+    buf_free(&near);
+}
+
+static void note_drift(struct player *p, const struct interaction *it, const struct asked *a)
+{
+    struct buf sent = {0};
+    request_meaning(a->uri, a->body, a->json, &sent);
+    struct difference d = differences(it, buf_str(&sent));
+    if (d.count > 0) {
+        p->drifts++;
+        buf_fmt(&p->drift_text, "interaction %u: ", it->n);
+        buf_add(&p->drift_text, buf_str(&d.where));
+        if (d.count > 1) {
+            buf_fmt(&p->drift_text, ", and %zu more", d.count - 1);
+        }
+        buf_char(&p->drift_text, '\n');
+    }
+    difference_free(&d);
+    buf_free(&sent);
+}
+
+/* ---- HTTP ---- */
+
+static void free_call(struct http_call *call)
+{
+    buf_free(&call->detail);
+    free(call);
+}
+
+static void unlink_call(struct http_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL) {
+        call->next->link = call->link;
+    }
+}
+
+static void speak(void *arg);
+
+static void speak_at(struct http_call *call, int64_t at_ms)
+{
+    int64_t delay = at_ms > call->at_ms ? at_ms - call->at_ms : 0;
+    call->at_ms += delay;
+    call->timer = sched_post(call->player->sched, (uint64_t)delay, 0, speak, call);
+}
+
+/* When the next thing is said, or -1 = never. */
+static int64_t next_at(const struct http_call *call)
+{
+    const struct interaction *it = call->it;
+    if (it == NULL) {
+        return 0;
+    }
+    if (call->chunk < it->n_chunks) {
+        return it->chunks[call->chunk].at_ms;
+    }
+    return it->ended == HTTP_STOPPED ? -1 : it->took_ms;
+}
+
+static void say_body(struct http_call *call, size_t n)
+{
+    struct str piece = str_slice(call->it->body, call->sent, call->sent + n);
+    call->sent += piece.n;
+    if (piece.n > 0 && call->state == SPEAKING) {
+        call->sink.body(call->sink.ctx, piece);
+    }
+}
+
+/* Everything that is due at call->at_ms, without the end. */
+static void say_due(struct http_call *call)
+{
+    const struct interaction *it = call->it;
+    if (!call->head_done && it->status != 0) {
+        call->head_done = true;
+        call->sink.head(call->sink.ctx, it->status, it->reason, it->headers, it->n_headers);
+    }
+    while (call->state == SPEAKING && call->chunk < it->n_chunks &&
+           it->chunks[call->chunk].at_ms <= call->at_ms) {
+        say_body(call, (size_t)it->chunks[call->chunk++].bytes);
+    }
+}
+
+static void finish_call(struct http_call *call)
+{
+    enum http_end end = call->it == NULL ? HTTP_MISS : call->it->ended;
+    struct str detail = call->it == NULL ? buf_str(&call->detail) : call->it->detail;
+    unlink_call(call);
+    call->sink.end(call->sink.ctx, end, detail);
+    free_call(call);
+}
+
+static void speak(void *arg)
+{
+    struct http_call *call = arg;
+    call->timer = NULL;
+    call->state = SPEAKING;
+    if (call->it != NULL) {
+        say_due(call);
+    }
+    int64_t next = call->state == SPEAKING ? next_at(call) : -1;
+    bool last = next >= 0 && next <= call->at_ms;
+    if (last && call->it != NULL) {
+        say_body(call, call->it->body.n);
+    }
+    if (call->state == STOPPED) {
+        free_call(call);
+        return;
+    }
+    if (last) {
+        finish_call(call);
+        return;
+    }
+    call->state = WAITING;
+    if (next >= 0) {
+        speak_at(call, next);
+    }
+}
+
+static struct http_call *start_call(struct transport *t, const struct http_request *rq,
+                                    struct http_sink sink)
+{
+    struct player *p = ((struct player_transport *)t)->player;
+    struct arena *arena = arena_new();
+    struct asked a = asked_of(arena, rq->method, rq->url, rq->body);
+    struct http_call *call = mem_zero(sizeof *call);
+    call->player = p;
+    call->sink = sink;
+    call->next = p->calls;
+    call->link = &p->calls;
+    if (p->calls != NULL) {
+        p->calls->link = &call->next;
+    }
+    p->calls = call;
+    uint32_t i = index_take(p->answers, answer_key(p, &a, false));
+    if (i == INDEX_NONE) {
+        struct buf what = {0};
+        buf_fmt(&what, "%.*s ", STR_FMT(rq->method));
+        buf_add(&what, request_path(rq->url));
+        note_miss(p, &a, buf_str(&what), &call->detail);
+        buf_free(&what);
+    } else {
+        p->used[i] = true;
+        call->it = &p->c->items[i];
+        if (p->match == CASSETTE_ORDER) {
+            note_drift(p, call->it, &a);
+        }
+    }
+    int64_t next = next_at(call);
+    if (next >= 0) {
+        speak_at(call, next);
+    }
+    arena_free(arena);
+    return call;
+}
+
+static void stop_call(struct transport *t, struct http_call *call)
+{
+    (void)t;
+    unlink_call(call);
+    if (call->state == SPEAKING) {
+        call->state = STOPPED;
+        return;
+    }
+    sched_cancel(call->player->sched, call->timer);
+    free_call(call);
+}
+
+/* The player owns it. */
+static void free_transport(struct transport *t)
+{
+    (void)t;
+}
+
+/* ---- tools ---- */
+
+static void drop_run(struct tool_run *run)
+{
+    *run->link = run->next;
+    if (run->next != NULL) {
+        run->next->link = run->link;
+    }
+    buf_free(&run->detail);
+    free(run);
+}
+
+/* A recorded failure: code in the status line, the rest as JSON in the body. */
+static void read_failure(struct arena *arena, const struct interaction *it, struct tool_output *o)
+{
+    struct val *v = NULL;
+    o->code = it->reason;
+    o->message = it->body;
+    if (json_parse(arena, NULL, it->body, &v, NULL) == 0 &&
+        val_is(val_get(v, "message"), VAL_STRING)) {
+        struct str code = val_text(val_get(v, "code"));
+        const struct val *retryable = val_get(v, "retryable");
+        o->code = code.n > 0 ? code : o->code;
+        o->message = val_text(val_get(v, "message"));
+        o->hint = val_text(val_get(v, "hint"));
+        o->retryable = val_is(retryable, VAL_BOOL) && retryable->boolean;
+    }
+    if (o->code.n == 0) {
+        o->code = STR("TOOL_ERROR");
+    }
+}
+
+static void answer_run(void *arg)
+{
+    struct tool_run *run = arg;
+    struct tool_sink sink = run->sink;
+    struct arena *arena = arena_new();
+    struct tool_output o = {0};
+    bool miss = run->it == NULL;
+    if (miss) {
+        o.code = STR("TOOL_ERROR");
+        o.message = arena_str(arena, buf_str(&run->detail));
+    } else if (run->it->status == 200) {
+        o.ok = true;
+        o.content = run->it->body;
+    } else {
+        read_failure(arena, run->it, &o);
+    }
+    drop_run(run);
+    sink.end(sink.ctx, &o, miss);
+    arena_free(arena);
+}
+
+static void pass_on(void *ctx, const struct tool_output *output, bool miss)
+{
+    struct tool_run *run = ctx;
+    struct tool_sink sink = run->sink;
+    drop_run(run);
+    sink.end(sink.ctx, output, miss);
+}
+
+static void answer_without_recording(struct player_toolbox *t, const struct tool_request *rq,
+                                     struct tool_run *run, const struct asked *a)
+{
+    if (t->fallback != NULL && t->runs_without != NULL && t->runs_without(t->ctx, rq->name)) {
+        run->inner = t->fallback->ops->start(t->fallback, rq, (struct tool_sink){run, pass_on});
+        return;
+    }
+    struct arena *arena = arena_new();
+    struct str what = arena_printf(arena, "a call of the tool %.*s", STR_FMT(rq->name));
+    note_miss(t->player, a, what, &run->detail);
+    arena_free(arena);
+    run->timer = sched_post(t->player->sched, 0, rq->order, answer_run, run);
+}
+
+static struct tool_run *start_run(struct toolbox *base, const struct tool_request *rq,
+                                  struct tool_sink sink)
+{
+    struct player_toolbox *t = (struct player_toolbox *)base;
+    struct player *p = t->player;
+    struct tool_run *run = mem_zero(sizeof *run);
+    run->player = p;
+    run->sink = sink;
+    run->next = p->runs;
+    run->link = &p->runs;
+    if (p->runs != NULL) {
+        p->runs->link = &run->next;
+    }
+    p->runs = run;
+    struct arena *arena = arena_new();
+    struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(rq->name));
+    struct asked a = asked_of(arena, STR("CALL"), uri, rq->arguments);
+    uint32_t i = index_take(p->answers, answer_key(p, &a, true));
+    if (i == INDEX_NONE) {
+        answer_without_recording(t, rq, run, &a);
+    } else {
+        p->used[i] = true;
+        run->it = &p->c->items[i];
+        if (run->it->ended != HTTP_STOPPED) {
+            run->timer =
+                sched_post(p->sched, (uint64_t)run->it->took_ms, rq->order, answer_run, run);
+        }
+    }
+    arena_free(arena);
+    return run;
+}
+
+static void stop_run(struct toolbox *base, struct tool_run *run)
+{
+    struct player_toolbox *t = (struct player_toolbox *)base;
+    if (run->inner != NULL) {
+        t->fallback->ops->stop(t->fallback, run->inner);
+    }
+    sched_cancel(run->player->sched, run->timer);
+    drop_run(run);
+}
+
+/* The player owns it. */
+static void free_toolbox(struct toolbox *t)
+{
+    (void)t;
+}
+
+/* ---- the player ---- */
+
+static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
+static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
+
+struct player *player_new(const struct cassette *c, enum cassette_match match, struct sched *s)
+{
+    struct arena *arena = arena_new();
+    struct player *p = arena_alloc(arena, sizeof *p);
+    p->arena = arena;
+    p->c = c;
+    p->match = match;
+    p->sched = s;
+    p->answers = index_new(arena, (uint32_t)c->n);
+    p->places = index_new(arena, (uint32_t)c->n);
+    p->used = arena_array(arena, c->n, sizeof *p->used);
+    p->miss_text.max = REPORT_BYTES_MAX;
+    p->drift_text.max = REPORT_BYTES_MAX;
+    p->unused_text.max = REPORT_BYTES_MAX;
+    p->transport = (struct player_transport){{&transport_ops}, p};
+    p->toolbox = (struct player_toolbox){{&toolbox_ops}, p, NULL, NULL, NULL};
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct asked a = recorded_of(&c->items[i]);
+        index_add(p->answers, answer_key(p, &a, c->items[i].tool), i);
+        index_add(p->places, key_of_place(a.method, a.uri), i);
+    }
+    return p;
+}
+
+void player_free(struct player *p)
+{
+    if (p == NULL) {
+        return;
+    }
+    while (p->calls != NULL) {
+        stop_call(&p->transport.base, p->calls);
+    }
+    while (p->runs != NULL) {
+        stop_run(&p->toolbox.base, p->runs);
+    }
+    buf_free(&p->miss_text);
+    buf_free(&p->drift_text);
+    buf_free(&p->unused_text);
+    arena_free(p->arena);
+}
+
+struct transport *player_transport(struct player *p)
+{
+    return &p->transport.base;
+}
+
+struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
+                               bool (*runs_without)(void *ctx, struct str name), void *ctx)
+{
+    p->toolbox.fallback = fallback;
+    p->toolbox.runs_without = runs_without;
+    p->toolbox.ctx = ctx;
+    return &p->toolbox.base;
+}
+
+static size_t list_unused(struct player *p)
+{
+    size_t n = 0;
+    buf_clear(&p->unused_text);
+    for (size_t i = 0; i < p->c->n; i++) {
+        const struct interaction *it = &p->c->items[i];
+        if (p->used[i]) {
+            continue;
+        }
+        n++;
+        struct asked a = recorded_of(it);
+        buf_fmt(&p->unused_text, "interaction %u was not used: ", it->n);
+        add_asked(&p->unused_text, &a);
+        buf_char(&p->unused_text, '\n');
+    }
+    return n;
+}
+
+struct player_report player_report(struct player *p)
+{
+    struct player_report r = {p->misses, p->drifts, list_unused(p), {0}, {0}, {0}};
+    r.miss_text = buf_str(&p->miss_text);
+    r.drift_text = buf_str(&p->drift_text);
+    r.unused_text = buf_str(&p->unused_text);
+    return r;
+}

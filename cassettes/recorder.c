@@ -1,0 +1,396 @@
+/* Writes a cassette while a session runs. What passes is kept until its end, then appended in one
+ * write, so that a killed recorder leaves every finished interaction. An error of the disk never
+ * disturbs the session: the first one is told by recorder_close. */
+#include "cassettes/cassette_int.h"
+#include "kernel/base/json.h"
+#include "kernel/drive/files.h"
+
+#include <stdlib.h>
+
+/* One HTTP call under way, outside and inside. */
+struct http_call {
+    struct recording_transport *t;
+    struct http_call *next;
+    struct http_call **link; /* what points here */
+    struct http_call *inner;
+    struct http_sink sink;
+    struct arena *arena;
+    struct interaction it;
+    struct buf body;
+    struct buf chunks; /* struct cassette_chunk */
+};
+
+struct tool_run {
+    struct recording_toolbox *t;
+    struct tool_run *next;
+    struct tool_run **link;
+    struct tool_run *inner;
+    struct tool_sink sink;
+    struct arena *arena;
+    struct interaction it;
+};
+
+struct recording_transport {
+    struct transport base;
+    struct recorder *r;
+    struct transport *inner;
+    struct recording_transport *next;
+    struct http_call *calls;
+};
+
+struct recording_toolbox {
+    struct toolbox base;
+    struct recorder *r;
+    struct toolbox *inner;
+    struct recording_toolbox *next;
+    struct tool_run *runs;
+};
+
+struct recorder {
+    struct appender *file;
+    struct sched *sched;
+    struct recording_transport *transports;
+    struct recording_toolbox *toolboxes;
+    int rc; /* the first error */
+    struct err error;
+};
+
+static void append(struct recorder *r, const struct buf *text)
+{
+    if (r->rc == 0 && text->truncated) {
+        r->rc = err_set(&r->error, ERR_LIMIT, "an interaction is too large to be recorded");
+    }
+    if (r->rc == 0) {
+        r->rc = appender_add(r->file, buf_str(text), &r->error);
+    }
+}
+
+static void append_interaction(struct recorder *r, struct interaction *it)
+{
+    struct buf text = {0};
+    it->took_ms = (int64_t)sched_now(r->sched) - it->at_ms;
+    cassette_add_interaction(&text, it);
+    append(r, &text);
+    buf_free(&text);
+}
+
+static struct http_header *copy_headers(struct arena *arena, const struct http_header *headers,
+                                        size_t n)
+{
+    struct http_header *copy = arena_array(arena, n, sizeof *copy);
+    for (size_t i = 0; i < n; i++) {
+        copy[i].name = arena_str(arena, headers[i].name);
+        copy[i].value = arena_str(arena, headers[i].value);
+    }
+    return copy;
+}
+
+/* ---- HTTP ---- */
+
+static void free_call(struct http_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL) {
+        call->next->link = call->link;
+    }
+    buf_free(&call->body);
+    buf_free(&call->chunks);
+    arena_free(call->arena);
+    free(call);
+}
+
+/* A body that came coded although nobody asked for it is stored decoded; its pieces then mean
+ * nothing. */
+static void decode_body(struct http_call *call)
+{
+    struct interaction *it = &call->it;
+    struct str word = http_header_get(it->headers, it->n_headers, "content-encoding");
+    enum coding coding = coding_of(word, it->body);
+    if (word.n == 0 || coding == CODING_UNKNOWN) {
+        return;
+    }
+    struct buf plain = {0};
+    if (coding != CODING_IDENTITY) {
+        if (coding_decode(coding, it->body, &plain, NULL) == 0) {
+            it->body = arena_str(call->arena, buf_str(&plain));
+            it->n_chunks = 0;
+            it->n_headers = headers_without_coding(it->headers, it->n_headers);
+        }
+    } else {
+        it->n_headers = headers_without_coding(it->headers, it->n_headers);
+    }
+    buf_free(&plain);
+}
+
+/* Pieces matter where the reader sees them come: in a stream, or when the body came in several. */
+static void take_chunks(struct http_call *call)
+{
+    struct interaction *it = &call->it;
+    struct str type = http_header_get(it->headers, it->n_headers, "content-type");
+    size_t n = call->chunks.n / sizeof(struct cassette_chunk);
+    bool stream = str_is_nocase(str_slice(type, 0, 17), "text/event-stream");
+    if (n > 1 || (n == 1 && (stream || it->ended == HTTP_STOPPED))) {
+        it->chunks = (struct cassette_chunk *)(void *)call->chunks.p;
+        it->n_chunks = n;
+    }
+}
+
+static void write_call(struct http_call *call, enum http_end end, struct str detail)
+{
+    struct recorder *r = call->t->r;
+    struct interaction *it = &call->it;
+    it->body = buf_str(&call->body);
+    it->ended = end;
+    it->detail = detail;
+    take_chunks(call);
+    decode_body(call);
+    if (call->body.truncated && r->rc == 0) {
+        r->rc = err_set(&r->error, ERR_LIMIT, "a body over %d MiB was not recorded",
+                        CASSETTE_BODY_MAX >> 20);
+    }
+    append_interaction(r, it);
+}
+
+static void on_head(void *ctx, int status, struct str reason, const struct http_header *headers,
+                    size_t n_headers)
+{
+    struct http_call *call = ctx;
+    call->it.status = status;
+    call->it.reason = arena_str(call->arena, reason);
+    call->it.headers = copy_headers(call->arena, headers, n_headers);
+    call->it.n_headers = n_headers;
+    call->sink.head(call->sink.ctx, status, reason, headers, n_headers);
+}
+
+static void on_body(void *ctx, struct str piece)
+{
+    struct http_call *call = ctx;
+    struct cassette_chunk chunk = {(int64_t)sched_now(call->t->r->sched) - call->it.at_ms,
+                                   (int64_t)piece.n};
+    buf_add(&call->body, piece);
+    buf_add(&call->chunks, (struct str){(const char *)&chunk, sizeof chunk});
+    call->sink.body(call->sink.ctx, piece);
+}
+
+/* A miss is no answer, so there is nothing to record. */
+static void on_end(void *ctx, enum http_end end, struct str detail)
+{
+    struct http_call *call = ctx;
+    struct http_sink sink = call->sink;
+    if (end != HTTP_MISS) {
+        write_call(call, end, detail);
+    }
+    free_call(call);
+    sink.end(sink.ctx, end, detail);
+}
+
+static struct http_call *start_call(struct transport *base, const struct http_request *rq,
+                                    struct http_sink sink)
+{
+    struct recording_transport *t = (struct recording_transport *)base;
+    struct http_call *call = mem_zero(sizeof *call);
+    call->t = t;
+    call->sink = sink;
+    call->arena = arena_new();
+    call->body.max = CASSETTE_BODY_MAX;
+    call->it.method = arena_str(call->arena, rq->method);
+    call->it.uri = arena_str(call->arena, rq->url);
+    call->it.request_headers = copy_headers(call->arena, rq->headers, rq->n_headers);
+    call->it.n_request_headers = rq->n_headers;
+    call->it.request_body = arena_str(call->arena, rq->body);
+    call->it.at_ms = (int64_t)sched_now(t->r->sched);
+    call->next = t->calls;
+    call->link = &t->calls;
+    if (t->calls != NULL) {
+        t->calls->link = &call->next;
+    }
+    t->calls = call;
+    call->inner =
+        t->inner->ops->start(t->inner, rq, (struct http_sink){call, on_head, on_body, on_end});
+    return call;
+}
+
+static void stop_call(struct transport *base, struct http_call *call)
+{
+    struct recording_transport *t = (struct recording_transport *)base;
+    t->inner->ops->stop(t->inner, call->inner);
+    write_call(call, HTTP_STOPPED, STR(""));
+    free_call(call);
+}
+
+/* The recorder owns it. */
+static void free_transport(struct transport *t)
+{
+    (void)t;
+}
+
+/* ---- tools ---- */
+
+static void free_run(struct tool_run *run)
+{
+    *run->link = run->next;
+    if (run->next != NULL) {
+        run->next->link = run->link;
+    }
+    arena_free(run->arena);
+    free(run);
+}
+
+/* {"code","message","retryable","hint"}: what a replay needs to fail in the same way. */
+static void add_failure(struct buf *out, const struct tool_output *o)
+{
+    buf_addz(out, "{\"code\":");
+    json_add_string(out, o->code);
+    buf_addz(out, ",\"message\":");
+    json_add_string(out, o->message);
+    buf_addz(out, o->retryable ? ",\"retryable\":true" : ",\"retryable\":false");
+    if (o->hint.n > 0) {
+        buf_addz(out, ",\"hint\":");
+        json_add_string(out, o->hint);
+    }
+    buf_char(out, '}');
+}
+
+static void write_run(struct tool_run *run, const struct tool_output *o)
+{
+    struct interaction *it = &run->it;
+    struct buf failure = {0};
+    if (o == NULL) {
+        it->ended = HTTP_STOPPED;
+    } else if (o->ok) {
+        it->status = 200;
+        it->reason = STR("OK");
+        it->body = o->content;
+    } else {
+        add_failure(&failure, o);
+        it->status = 500;
+        it->reason = o->code;
+        it->body = buf_str(&failure);
+    }
+    append_interaction(run->t->r, it);
+    buf_free(&failure);
+}
+
+static void on_result(void *ctx, const struct tool_output *output, bool miss)
+{
+    struct tool_run *run = ctx;
+    struct tool_sink sink = run->sink;
+    if (!miss) {
+        write_run(run, output);
+    }
+    free_run(run);
+    sink.end(sink.ctx, output, miss);
+}
+
+static struct tool_run *start_run(struct toolbox *base, const struct tool_request *rq,
+                                  struct tool_sink sink)
+{
+    struct recording_toolbox *t = (struct recording_toolbox *)base;
+    struct tool_run *run = mem_zero(sizeof *run);
+    run->t = t;
+    run->sink = sink;
+    run->arena = arena_new();
+    run->it.tool = true;
+    run->it.method = STR("CALL");
+    run->it.uri = arena_printf(run->arena, "tool:%.*s", STR_FMT(rq->name));
+    run->it.request_body = arena_str(run->arena, rq->arguments);
+    run->it.call_id = arena_str(run->arena, rq->call_id);
+    run->it.at_ms = (int64_t)sched_now(t->r->sched);
+    run->next = t->runs;
+    run->link = &t->runs;
+    if (t->runs != NULL) {
+        t->runs->link = &run->next;
+    }
+    t->runs = run;
+    run->inner = t->inner->ops->start(t->inner, rq, (struct tool_sink){run, on_result});
+    return run;
+}
+
+static void stop_run(struct toolbox *base, struct tool_run *run)
+{
+    struct recording_toolbox *t = (struct recording_toolbox *)base;
+    t->inner->ops->stop(t->inner, run->inner);
+    write_run(run, NULL);
+    free_run(run);
+}
+
+/* The recorder owns it. */
+static void free_toolbox(struct toolbox *t)
+{
+    (void)t;
+}
+
+/* ---- the recorder ---- */
+
+static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
+static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
+
+int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e)
+{
+    struct recorder *r = mem_zero(sizeof *r);
+    r->sched = o->sched;
+    int rc = appender_open(o->path, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
+    if (rc == ERR_EXISTS) {
+        rc = err_at(e, rc, o->path, 0, 0,
+                    "a cassette exists already: --mode all records it anew, another --record path "
+                    "keeps it");
+    }
+    if (rc != 0) {
+        free(r);
+        return rc;
+    }
+    struct buf head = {0};
+    cassette_add_header(&head, o->run, o->seed, o->started_at);
+    append(r, &head);
+    buf_free(&head);
+    *out = r;
+    return 0;
+}
+
+struct transport *recorder_transport(struct recorder *r, struct transport *inner)
+{
+    struct recording_transport *t = mem_zero(sizeof *t);
+    *t = (struct recording_transport){{&transport_ops}, r, inner, r->transports, NULL};
+    r->transports = t;
+    return &t->base;
+}
+
+struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner)
+{
+    struct recording_toolbox *t = mem_zero(sizeof *t);
+    *t = (struct recording_toolbox){{&toolbox_ops}, r, inner, r->toolboxes, NULL};
+    r->toolboxes = t;
+    return &t->base;
+}
+
+int recorder_close(struct recorder *r, struct err *e)
+{
+    while (r->transports != NULL) {
+        struct recording_transport *t = r->transports;
+        while (t->calls != NULL) {
+            stop_call(&t->base, t->calls);
+        }
+        r->transports = t->next;
+        free(t);
+    }
+    while (r->toolboxes != NULL) {
+        struct recording_toolbox *t = r->toolboxes;
+        while (t->runs != NULL) {
+            stop_run(&t->base, t->runs);
+        }
+        r->toolboxes = t->next;
+        free(t);
+    }
+    int rc = r->rc;
+    struct err late;
+    int closed = appender_close(r->file, &late);
+    if (rc == 0 && closed != 0) {
+        rc = closed;
+        r->error = late;
+    }
+    if (rc != 0 && e != NULL) {
+        *e = r->error;
+    }
+    free(r);
+    return rc;
+}
