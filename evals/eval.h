@@ -83,7 +83,8 @@ struct eval_options {
     bool stream;
     const char *filter; /* a tag; NULL = all tasks */
     int64_t trials;     /* 0 = as the set says */
-    int64_t jobs;       /* sessions in flight, ≥ 1 */
+    int64_t
+        jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
     int64_t allow_errors;
     uint64_t seed;   /* for live runs; 0 = random */
     const char *out; /* run directory; NULL = runs/<set name> */
@@ -101,8 +102,9 @@ struct eval_trial {
     struct run_result result;
     struct eval_call *calls;
     size_t n_calls;
-    struct str trace;   /* relative to the run directory; n 0 = nothing was run */
-    struct str problem; /* miss, drift or error text for people; n 0 = none */
+    int64_t expected_calls; /* as the task lists them; -1 = it says nothing of calls */
+    struct str trace;       /* relative to the run directory; n 0 = nothing was run */
+    struct str problem;     /* miss, drift or error text for people; n 0 = none */
     int code; /* of an error: ERR_MISS, ERR_INPUT (a bad cassette), ERR_NET, ERR_IO …; else 0 */
     size_t drifts;
 };
@@ -129,7 +131,7 @@ struct eval_report {
     int exit_status; /* by the tables of FORMATS.md and DESIGN.md */
 };
 
-enum { EVAL_JOBS_MAX = 4096, EVAL_TRIALS_MAX = 1000000 };
+enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
 
 /* Runs the sets. Every finished trial is in trials.jsonl at once; results.jsonl is renamed into
  * place at the end. ERR_*: nothing was run (bad sets or scripts, ERR_EXISTS: a run directory that
@@ -139,7 +141,7 @@ enum { EVAL_JOBS_MAX = 4096, EVAL_TRIALS_MAX = 1000000 };
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
 void eval_report_free(struct eval_report *r);
 
-/* Appends the line of results.jsonl of one trial (without its newline), and the summary object. */
+/* Appends the line of results.jsonl of one trial, with its newline; and the summary object. */
 void eval_trial_json(struct buf *out, const struct eval_trial *t);
 void eval_summary_json(struct buf *out, const struct eval_summary *s);
 #endif

@@ -128,7 +128,7 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     add_int(out, "latency_ms", (int64_t)r->ended_ms);
     add_text(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
     add_text(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
-    buf_char(out, '}');
+    buf_addz(out, "}\n");
 }
 
 void eval_summary_json(struct buf *out, const struct eval_summary *s)

@@ -5,7 +5,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+enum {
+    FILES_PER_TRIAL = 3, /* trace, recording, connection */
+    FILES_SPARE = 100    /* for the loop, its child processes, the journal */
+};
 
 enum runner_state {
     RUNNER_GOING,
@@ -21,6 +27,7 @@ struct runner {
     struct appender *journal;
     struct trial **running; /* per job; NULL = free */
     size_t *item_of;        /* per job: which item of the plan it runs */
+    size_t jobs;
     size_t n_running;
     size_t next; /* item that starts next */
     size_t done;
@@ -32,7 +39,7 @@ struct runner {
 static void stop_all(struct runner *r, enum runner_state state)
 {
     r->state = state;
-    for (int64_t i = 0; i < r->o->jobs; i++) {
+    for (size_t i = 0; i < r->jobs; i++) {
         if (r->running[i] != NULL) {
             trial_cancel(r->running[i]);
         }
@@ -64,7 +71,6 @@ static int journal_trial(struct runner *r, const struct eval_trial *t, struct er
 {
     struct buf line = {0};
     eval_trial_json(&line, t);
-    buf_char(&line, '\n');
     int rc = appender_add(r->journal, buf_str(&line), e);
     buf_free(&line);
     return rc;
@@ -121,9 +127,22 @@ static void on_trial(void *ctx, struct trial *t)
     start_next(r, job);
 }
 
-static void run_loop(struct runner *r)
+/* Jobs beyond the number of trials or the limit on open files would only fail. */
+static size_t jobs_of(const struct runner *r)
 {
     size_t jobs = (size_t)r->o->jobs;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+        size_t room = files.rlim_cur > FILES_SPARE ? (size_t)files.rlim_cur - FILES_SPARE : 0;
+        size_t fit = room / FILES_PER_TRIAL + 1;
+        jobs = jobs < fit ? jobs : fit;
+    }
+    return jobs < r->plan.n ? jobs : r->plan.n;
+}
+
+static void run_loop(struct runner *r)
+{
+    size_t jobs = r->jobs = jobs_of(r);
     r->loop = loop_new();
     r->running = mem_zero(jobs * sizeof(struct trial *));
     r->item_of = mem_zero(jobs * sizeof *r->item_of);

@@ -187,7 +187,6 @@ int rundir_results(const struct eval_report *r, struct err *e)
     struct buf text = {0};
     for (size_t i = 0; i < r->n; i++) {
         eval_trial_json(&text, &r->trials[i]);
-        buf_char(&text, '\n');
     }
     int rc = text.truncated
                  ? err_set(e, ERR_LIMIT, "%s: the results are larger than 1 GiB", r->out)

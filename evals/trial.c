@@ -263,11 +263,17 @@ static int close_files(struct trial *t, struct err *e)
     return rc != 0 ? rc : freed;
 }
 
+static int64_t expected_calls(const struct golden_expect *x)
+{
+    return x->has_calls ? (int64_t)x->n_calls : x->no_calls ? 0 : -1;
+}
+
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
     *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
                                .task = arena_str(arena, t->item->task->id),
                                .trial = t->item->trial,
+                               .expected_calls = expected_calls(&t->item->task->expect),
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
     int rc = 0;
     switch (t->state) {

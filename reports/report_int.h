@@ -1,0 +1,29 @@
+/* Text for a terminal: widths, times, tokens, and what models say made harmless. */
+#ifndef REPORTS_REPORT_INT_H
+#define REPORTS_REPORT_INT_H
+
+#include "kernel/core/model.h"
+#include "reports/report.h"
+
+/* Columns that s takes on a terminal: wide (East Asian) characters take 2, combining ones 0. */
+size_t text_width(struct str s);
+
+enum align { ALIGN_LEFT, ALIGN_RIGHT };
+/* Appends s padded with spaces to `width` columns. */
+void cell_add(struct buf *out, struct str s, size_t width, enum align align);
+
+enum paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD, PAINT_ODD, PAINT_DIM, PAINT_BOLD };
+/* Appends s in a colour, when color is set. */
+void paint_add(struct buf *out, struct str s, enum paint paint, bool color);
+
+/* Appends milliseconds as "0.412 s". */
+void seconds_add(struct buf *out, int64_t ms);
+
+/* Appends "tokens 100 in (40 cached), 10 out (5 reasoning)", or "tokens unknown" where the provider
+ * gave none. */
+void tokens_add(struct buf *out, const struct usage *u);
+
+/* Appends s line by line, each behind `indent` spaces and ended by a newline; control characters
+ * become spaces. Beyond max_chars it is cut, and says how much there was; 0 = no limit. */
+void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars);
+#endif
