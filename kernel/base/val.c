@@ -298,6 +298,20 @@ static void add_long_exponent(struct buf *out, const struct parts *p, int64_t by
     buf_free(&sum);
 }
 
+/* Appends the exponent that stands beside `point`, with its sign: `point` itself where it holds all
+ * of it. */
+static void add_exponent(struct buf *out, const struct parts *p, int64_t point)
+{
+    if (p->exponent.n > 0) {
+        add_long_exponent(out, p, point);
+        return;
+    }
+    if (point >= 0) {
+        buf_char(out, '+');
+    }
+    buf_int(out, point);
+}
+
 static void add_scientific(struct buf *out, const struct parts *p)
 {
     add_digits(out, p, 0, 1);
@@ -306,14 +320,7 @@ static void add_scientific(struct buf *out, const struct parts *p)
         add_digits(out, p, 1, p->n);
     }
     buf_char(out, 'e');
-    if (p->exponent.n > 0) {
-        add_long_exponent(out, p, p->point - 1);
-        return;
-    }
-    if (p->point - 1 >= 0) {
-        buf_char(out, '+');
-    }
-    buf_int(out, p->point - 1);
+    add_exponent(out, p, p->point - 1);
 }
 
 void num_canonical(struct buf *out, struct str number)
@@ -350,21 +357,17 @@ void num_canonical(struct buf *out, struct str number)
 /* The order of point + exponent where at least one exponent is too long for arithmetic. */
 static int compare_long(const struct parts *a, const struct parts *b)
 {
-    bool down_a = a->exponent.n > 0 && a->exponent_negative;
-    bool down_b = b->exponent.n > 0 && b->exponent_negative;
-    if (a->exponent.n == 0 || b->exponent.n == 0) {
-        return a->exponent.n == 0 ? (down_b ? 1 : -1) : (down_a ? -1 : 1);
-    }
-    if (down_a != down_b) {
-        return down_a ? -1 : 1;
-    }
     struct buf text_a = {0}, text_b = {0};
-    add_long_exponent(&text_a, a, a->point);
-    add_long_exponent(&text_b, b, b->point);
+    add_exponent(&text_a, a, a->point);
+    add_exponent(&text_b, b, b->point);
+    bool down_a = text_a.p[0] == '-', down_b = text_b.p[0] == '-';
     int order = text_a.n != text_b.n ? (text_a.n < text_b.n ? -1 : 1)
                                      : str_cmp(buf_str(&text_a), buf_str(&text_b));
     buf_free(&text_a);
     buf_free(&text_b);
+    if (down_a != down_b) {
+        return down_a ? -1 : 1;
+    }
     return down_a ? -order : order;
 }
 

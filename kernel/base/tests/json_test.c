@@ -63,92 +63,88 @@ static void accepts_the_grammar(void)
 }
 
 /* Places are of what is wrong, or of the opening quote of an unfinished string. */
+static const struct {
+    const char *text, *error;
+    bool prefix;
+} refused[] = {
+    {"", "1:1: expected a value, found the end of the text", true},
+    {" \n ", "2:2: expected a value, found the end of the text", true},
+    {"{\"a\":1 x", "1:8: expected ',' or '}' after a value, found \"x\"", false},
+    {"{\"a\": \"b",
+     "1:7: unfinished string: it begins here, expected '\"' before the end of the "
+     "text",
+     true},
+    {"[1", "1:3: expected ',' or ']' after a value, found the end of the text", true},
+    {"[", "1:2: expected a value or ']', found the end of the text", true},
+    {"{", "1:2: expected a key in double quotes or '}', found the end of the text", true},
+    {"{\"a\"", "1:5: expected ':' after a key, found the end of the text", true},
+    {"{\"a\":", "1:6: expected a value after ':', found the end of the text", true},
+    {"{\"a\":1,", "1:8: expected a key in double quotes after ',', found the end of the text",
+     true},
+    {"{a:1}", "1:2: expected a key in double quotes or '}', found \"a\"", false},
+    {"{'a':1}",
+     "1:2: expected a key in double quotes or '}', found \"'\" (JSON strings take "
+     "double quotes)",
+     false},
+    {"{\"a\" 1}", "1:6: expected ':' after a key, found \"1\"", false},
+    {"{\"a\": ]", "1:7: expected a value after ':', found \"]\"", false},
+    {"[1,]", "1:4: expected a value after ',', found \"]\" (a comma may not end a list or a map)",
+     false},
+    {"[1 2]", "1:4: expected ',' or ']' after a value, found \"2\"", false},
+    {"[\"a\" \"b\"]", "1:6: expected ',' or ']' after a value, found a '\"'", false},
+    {"01", "1:1: a number may not begin with 0", false},
+    {"[-01]", "1:2: a number may not begin with 0", false},
+    {"-", "1:2: expected a digit after '-', found the end of the text", true},
+    {"-x", "1:2: expected a digit after '-', found \"x\"", false},
+    {"1.", "1:3: expected a digit after '.', found the end of the text", true},
+    {"1.e5", "1:3: expected a digit after '.', found \"e5\"", false},
+    {"1e+", "1:4: expected a digit in the exponent, found the end of the text", true},
+    {".5", "1:1: expected a value, found \".\" (a JSON number begins with a digit or '-')", false},
+    {"NaN", "1:1: expected a value, found \"NaN\" (JSON has no NaN, Infinity or None; write null)",
+     false},
+    {"True", "1:1: expected a value, found \"True\" (JSON writes true and false)", false},
+    {"tru", "1:1: expected true, found \"tru\"", true},
+    {"trux", "1:1: expected true, found \"trux\"", false},
+    {"nul]", "1:1: expected null, found \"nul\"", false},
+    {"1 // c", "1:3: expected the end of the text after the value, found \"/\"", false},
+    {"{} {}", "1:4: expected the end of the text after the value, found \"{\"", false},
+    {"[1]\x01", "1:4: expected the end of the text after the value, found the byte 0x01", false},
+    {"[\"\\x\"]",
+     "1:3: found \"x\" after a backslash, expected one of \" \\ / b f n r t u (write "
+     "\\\\ for a backslash)",
+     false},
+    {"\"\\u12g4\"", "1:2: expected four hex digits after \\u", false},
+    {"\"\\u12", "1:1: unfinished string: it begins here, expected '\"' before the end of the text",
+     true},
+    {"\"\\", "1:1: unfinished string: it begins here, expected '\"' before the end of the text",
+     true},
+    {"[\"a\nb\"]", "1:4: found a line break in a string, expected '\"' or \\n", false},
+    {"[\"a\tb\"]",
+     "1:4: found the control character 0x09 in a string, expected it written as "
+     "\\u0009",
+     false},
+    {"[\n  \"汉字\", x]", "2:9: expected a value after ',', found \"x\"", false},
+    {"\xEF\xBB\xBF[x", "1:2: expected a value or ']', found \"x\"", false},
+    {"\xEF\xBB", "1:1: expected a value, found the byte 0xEF", true},
+    {"\"\xE4\xB8", "1:2: byte 0xE4 in a string is not UTF-8; save the text as UTF-8", true},
+    {"\"\xF0\x90", "1:2: byte 0xF0 in a string is not UTF-8; save the text as UTF-8", true},
+    {"\"\xF0\x80", "1:2: byte 0xF0 in a string is not UTF-8; save the text as UTF-8", false},
+    {"\"a\xC0\x80\"", "1:3: byte 0xC0 in a string is not UTF-8; save the text as UTF-8", false},
+    {"\"\xED\xA0\x80\"", "1:2: byte 0xED in a string is not UTF-8; save the text as UTF-8", false},
+};
+
 static void refuses_with_place_and_reason(void)
 {
-    static const struct {
-        const char *text, *error;
-        bool prefix;
-    } cases[] = {
-        {"", "1:1: expected a value, found the end of the text", true},
-        {" \n ", "2:2: expected a value, found the end of the text", true},
-        {"{\"a\":1 x", "1:8: expected ',' or '}' after a value, found \"x\"", false},
-        {"{\"a\": \"b",
-         "1:7: unfinished string: it begins here, expected '\"' before the end of the "
-         "text",
-         true},
-        {"[1", "1:3: expected ',' or ']' after a value, found the end of the text", true},
-        {"[", "1:2: expected a value or ']', found the end of the text", true},
-        {"{", "1:2: expected a key in double quotes or '}', found the end of the text", true},
-        {"{\"a\"", "1:5: expected ':' after a key, found the end of the text", true},
-        {"{\"a\":", "1:6: expected a value after ':', found the end of the text", true},
-        {"{\"a\":1,", "1:8: expected a key in double quotes after ',', found the end of the text",
-         true},
-        {"{a:1}", "1:2: expected a key in double quotes or '}', found \"a\"", false},
-        {"{'a':1}",
-         "1:2: expected a key in double quotes or '}', found \"'\" (JSON strings take "
-         "double quotes)",
-         false},
-        {"{\"a\" 1}", "1:6: expected ':' after a key, found \"1\"", false},
-        {"{\"a\": ]", "1:7: expected a value after ':', found \"]\"", false},
-        {"[1,]",
-         "1:4: expected a value after ',', found \"]\" (a comma may not end a list or a map)",
-         false},
-        {"[1 2]", "1:4: expected ',' or ']' after a value, found \"2\"", false},
-        {"[\"a\" \"b\"]", "1:6: expected ',' or ']' after a value, found a '\"'", false},
-        {"01", "1:1: a number may not begin with 0", false},
-        {"[-01]", "1:2: a number may not begin with 0", false},
-        {"-", "1:2: expected a digit after '-', found the end of the text", true},
-        {"-x", "1:2: expected a digit after '-', found \"x\"", false},
-        {"1.", "1:3: expected a digit after '.', found the end of the text", true},
-        {"1.e5", "1:3: expected a digit after '.', found \"e5\"", false},
-        {"1e+", "1:4: expected a digit in the exponent, found the end of the text", true},
-        {".5", "1:1: expected a value, found \".\" (a JSON number begins with a digit or '-')",
-         false},
-        {"NaN",
-         "1:1: expected a value, found \"NaN\" (JSON has no NaN, Infinity or None; write null)",
-         false},
-        {"True", "1:1: expected a value, found \"True\" (JSON writes true and false)", false},
-        {"tru", "1:1: expected true, found \"tru\"", true},
-        {"trux", "1:1: expected true, found \"trux\"", false},
-        {"nul]", "1:1: expected null, found \"nul\"", false},
-        {"1 // c", "1:3: expected the end of the text after the value, found \"/\"", false},
-        {"{} {}", "1:4: expected the end of the text after the value, found \"{\"", false},
-        {"[1]\x01", "1:4: expected the end of the text after the value, found the byte 0x01",
-         false},
-        {"[\"\\x\"]",
-         "1:3: found \"x\" after a backslash, expected one of \" \\ / b f n r t u (write "
-         "\\\\ for a backslash)",
-         false},
-        {"\"\\u12g4\"", "1:2: expected four hex digits after \\u", false},
-        {"\"\\u12",
-         "1:1: unfinished string: it begins here, expected '\"' before the end of the text", true},
-        {"\"\\", "1:1: unfinished string: it begins here, expected '\"' before the end of the text",
-         true},
-        {"[\"a\nb\"]", "1:4: found a line break in a string, expected '\"' or \\n", false},
-        {"[\"a\tb\"]",
-         "1:4: found the control character 0x09 in a string, expected it written as "
-         "\\u0009",
-         false},
-        {"[\n  \"汉字\", x]", "2:9: expected a value after ',', found \"x\"", false},
-        {"\xEF\xBB\xBF[x", "1:2: expected a value or ']', found \"x\"", false},
-        {"\xEF\xBB", "1:1: expected a value, found the byte 0xEF", true},
-        {"\"\xE4\xB8", "1:2: byte 0xE4 in a string is not UTF-8; save the text as UTF-8", true},
-        {"\"\xF0\x90", "1:2: byte 0xF0 in a string is not UTF-8; save the text as UTF-8", true},
-        {"\"\xF0\x80", "1:2: byte 0xF0 in a string is not UTF-8; save the text as UTF-8", false},
-        {"\"a\xC0\x80\"", "1:3: byte 0xC0 in a string is not UTF-8; save the text as UTF-8", false},
-        {"\"\xED\xA0\x80\"", "1:2: byte 0xED in a string is not UTF-8; save the text as UTF-8",
-         false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
         struct arena *a = arena_new();
         struct val *v = NULL;
         struct err e;
         char want[256], got[sizeof e.message + sizeof e.file];
-        CU_ASSERT(json_parse(a, "f", str_of(cases[i].text), &v, &e) == ERR_INPUT);
+        CU_ASSERT(json_parse(a, "f", str_of(refused[i].text), &v, &e) == ERR_INPUT);
         CU_ASSERT(v == NULL);
-        CU_ASSERT(snprintf(want, sizeof want, "f:%s", cases[i].error) > 0);
+        CU_ASSERT(snprintf(want, sizeof want, "f:%s", refused[i].error) > 0);
         CHECK_TEXT(err_text(&e, got, sizeof got), want);
-        CU_ASSERT(json_is_prefix(str_of(cases[i].text)) == cases[i].prefix);
+        CU_ASSERT(json_is_prefix(str_of(refused[i].text)) == refused[i].prefix);
         arena_free(a);
     }
 }

@@ -195,6 +195,9 @@ static void numbers_are_ordered_exactly(void)
     CU_ASSERT(num_compare(STR("1e2"), STR("100.00")) == 0);
     CU_ASSERT(num_compare(STR("-0"), STR("0e7")) == 0);
     CU_ASSERT(num_compare(STR("10e99999999999999999999"), STR("1e100000000000000000000")) == 0);
+    CU_ASSERT(num_compare(STR("19e99999999999999999"), STR("1.9e100000000000000000")) == 0);
+    CU_ASSERT(num_compare(STR("19e99999999999999998"), STR("1.9e100000000000000000")) < 0);
+    CU_ASSERT(num_compare(STR("0.1e-99999999999999999"), STR("1e-100000000000000000")) == 0);
     CU_ASSERT(num_compare(STR("0.1e-99999999999999999999"), STR("1e-100000000000000000000")) == 0);
 }
 
