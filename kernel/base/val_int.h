@@ -1,4 +1,4 @@
-/* What val.c shares with json.c alone. */
+/* What val.c shares with json.c and the schema. */
 #ifndef KERNEL_BASE_VAL_INT_H
 #define KERNEL_BASE_VAL_INT_H
 
