@@ -117,4 +117,33 @@ enum { DIFFERENCES_MAX = 1000 };
 struct difference difference_of(struct str recorded, struct str sent);
 void difference_free(struct difference *d);
 
+/* ---- read.c: an interaction as what it says ---- */
+
+enum interaction_kind { KIND_CHAT, KIND_RESPONSES, KIND_MESSAGES, KIND_TOOL, KIND_HTTP };
+
+/* One interaction understood. Free with reading_free; messages and tools live in the arena it was
+ * made with. */
+struct reading {
+    const struct interaction *it;
+    enum interaction_kind kind;
+    struct wire_decoder *decoder; /* NULL for tools and plain HTTP */
+    struct wire_result result;    /* valid with decoder */
+    bool streamed;
+    struct str *tools; /* that the request offers */
+    size_t n_tools;
+    struct message *messages; /* of the request */
+    size_t n_messages;
+};
+
+struct reading reading_of(const struct interaction *it, struct arena *arena);
+void reading_free(struct reading *r);
+const char *kind_name(enum interaction_kind kind); /* FORMATS.md, `cassette show --json` */
+/* The name of a tool interaction's tool. */
+struct str tool_name(const struct interaction *it);
+
+/* ---- show_json.c ---- */
+
+/* Appends one line of `cassette show --json`. */
+void show_json(struct buf *out, const struct reading *r);
+
 #endif
