@@ -2,6 +2,7 @@
  * Lenient: what is not known is left out. */
 #include <string.h>
 
+#include "kernel/base/json.h"
 #include "kernel/wire/wire_int.h"
 
 /* Messages as they are found; the array doubles within the arena. */
@@ -26,6 +27,21 @@ static struct message *add_message(struct reading *r, enum role role)
     struct message *m = &r->messages[r->n++];
     *m = (struct message){.role = role};
     return m;
+}
+
+/* Arguments as text; those of a document that is not JSON (a cassette's parsed body) are written.
+ */
+static struct str read_arguments(struct arena *arena, const struct val *v)
+{
+    struct str text = arguments_text(v);
+    if (v == NULL || v->kind == VAL_NULL || v->kind == VAL_STRING || text.n > 0) {
+        return text;
+    }
+    struct buf out = {0};
+    json_add(&out, v);
+    text = arena_str(arena, buf_str(&out));
+    buf_free(&out);
+    return text;
 }
 
 static size_t list_count(const struct val *v)
@@ -101,13 +117,13 @@ static enum role role_of(struct str name)
     return str_is(name, "tool") || str_is(name, "function") ? ROLE_TOOL : ROLE_USER;
 }
 
-static struct tool_call chat_call(const struct val *v)
+static struct tool_call chat_call(struct arena *arena, const struct val *v)
 {
     const struct val *custom = val_get(v, "custom");
     const struct val *from = custom != NULL ? custom : val_get(v, "function");
     return (struct tool_call){
         val_text(val_get(v, "id")), val_text(val_get(from, "name")),
-        arguments_text(val_get(from, custom != NULL ? "input" : "arguments"))};
+        read_arguments(arena, val_get(from, custom != NULL ? "input" : "arguments"))};
 }
 
 static void read_chat_calls(struct reading *r, struct message *m, const struct val *v)
@@ -118,13 +134,13 @@ static void read_chat_calls(struct reading *r, struct message *m, const struct v
     if (n > 0) {
         m->calls = arena_array(r->arena, n, sizeof *m->calls);
         for (; m->n_calls < n; m->n_calls++) {
-            m->calls[m->n_calls] = chat_call(val_item(calls, m->n_calls));
+            m->calls[m->n_calls] = chat_call(r->arena, val_item(calls, m->n_calls));
         }
     } else if (val_is(legacy, VAL_OBJECT)) {
         struct str name = val_text(val_get(legacy, "name"));
         m->calls = arena_array(r->arena, 1, sizeof *m->calls);
         m->calls[m->n_calls++] =
-            (struct tool_call){name, name, arguments_text(val_get(legacy, "arguments"))};
+            (struct tool_call){name, name, read_arguments(r->arena, val_get(legacy, "arguments"))};
     }
 }
 
@@ -170,7 +186,7 @@ static void read_call_item(struct reading *r, const struct val *v, const char *a
     }
     m->calls[m->n_calls++] =
         (struct tool_call){val_text(val_get(v, "call_id")), val_text(val_get(v, "name")),
-                           arguments_text(val_get(v, arguments_key))};
+                           read_arguments(r->arena, val_get(v, arguments_key))};
 }
 
 static void read_output_item(struct reading *r, const struct val *v)
@@ -178,7 +194,8 @@ static void read_output_item(struct reading *r, const struct val *v)
     const struct val *output = val_get(v, "output");
     struct message *m = add_message(r, ROLE_TOOL);
     m->call_id = val_text(val_get(v, "call_id"));
-    set_content(m, val_is(output, VAL_OBJECT) ? output->raw : content_text(r->arena, output));
+    set_content(m, val_is(output, VAL_OBJECT) ? read_arguments(r->arena, output)
+                                              : content_text(r->arena, output));
 }
 
 static void read_input_item(struct reading *r, const struct val *v)
@@ -251,7 +268,7 @@ static void read_assistant_blocks(struct reading *r, const struct val *blocks)
         if (block_is(v, "tool_use")) {
             m->calls[m->n_calls++] =
                 (struct tool_call){val_text(val_get(v, "id")), val_text(val_get(v, "name")),
-                                   arguments_text(val_get(v, "input"))};
+                                   read_arguments(r->arena, val_get(v, "input"))};
         } else if (block_is(v, "thinking") && m->reasoning.p == NULL) {
             m->reasoning = val_text(val_get(v, "thinking"));
         }
