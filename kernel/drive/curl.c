@@ -274,8 +274,12 @@ static bool is_refusal(const struct http_call *c)
 
 static enum http_end curl_end(const struct http_call *c, struct buf *detail)
 {
-    if (c->code == CURLE_OK) {
+    if (c->code == CURLE_OK && c->head == HEAD_GIVEN) {
         return HTTP_CLEAN;
+    }
+    if (c->code == CURLE_OK) { /* curl does not mind a head that is cut */
+        buf_addz(detail, "the connection was closed inside the answer's headers");
+        return HTTP_RESET;
     }
     buf_addz(detail, c->error[0] != '\0' ? c->error : curl_easy_strerror(c->code));
     if (c->code == CURLE_OPERATION_TIMEDOUT) {

@@ -227,12 +227,23 @@ static void write_log(struct session *s)
     }
 }
 
+/* Nothing is begun any more when a cancel has overtaken the command. */
 static void carry_out(struct session *s, const struct command *c)
 {
+    struct run_result result;
+    bool over = kernel_result(s->kernel, &result);
     switch (c->kind) {
-    case CMD_CALL_MODEL: call_model(s, c); return;
+    case CMD_CALL_MODEL:
+        if (!over) {
+            call_model(s, c);
+        }
+        return;
+    case CMD_CALL_TOOL:
+        if (!over) {
+            call_tool(s, c);
+        }
+        return;
     case CMD_STOP_MODEL: stop_model(s); return;
-    case CMD_CALL_TOOL: call_tool(s, c); return;
     case CMD_STOP_TOOL: stop_tool(s, c->call_id); return;
     case CMD_FINISH: s->state = SESSION_OVER; return;
     }

@@ -1,0 +1,598 @@
+#include "ci/testing/testing.h"
+#include "kernel/base/arena.h"
+#include "kernel/drive/endpoint.h"
+#include "kernel/drive/loop.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+/* ---- a small server: plays the same pieces for every request ---- */
+
+enum after { AFTER_CLOSE, AFTER_HANG, AFTER_NEXT /* another request may follow */ };
+
+struct play {
+    const char *const *pieces; /* sent one after another; NULL-terminated */
+    enum after after;
+};
+
+static struct {
+    struct loop *loop;
+    struct sched *sched;
+    struct transport *transport;
+    struct llm *llm;
+    struct llm_call *call;
+    uv_tcp_t listener;
+    uv_timer_t later; /* to stop a call */
+    struct play play;
+    int port;
+    size_t connections;
+    size_t requests;
+    struct buf request;
+    struct buf shown; /* deltas */
+    struct buf said;  /* the reply's or failure's text */
+    struct buf noted; /* the transport's words */
+    struct failure failure;
+    size_t ends;
+    bool ok;
+    bool stop_in_delta;
+} t;
+
+struct peer {
+    uv_tcp_t tcp; /* first: freed through it */
+    uv_timer_t pause;
+    uv_write_t write;
+    size_t at; /* the next piece */
+    struct buf got;
+    char input[4096];
+};
+
+static void peer_free(uv_handle_t *handle)
+{
+    struct peer *p = handle->data;
+    buf_free(&p->got);
+    free(p);
+}
+
+static void peer_pause_closed(uv_handle_t *handle)
+{
+    struct peer *p = handle->data;
+    uv_close((uv_handle_t *)&p->tcp, peer_free);
+}
+
+static void peer_close(struct peer *p)
+{
+    if (!uv_is_closing((uv_handle_t *)&p->pause)) {
+        uv_close((uv_handle_t *)&p->pause, peer_pause_closed);
+    }
+}
+
+static void send_next(uv_timer_t *pause);
+
+static void on_sent(uv_write_t *write, int status)
+{
+    struct peer *p = write->data;
+    if (status != 0 || uv_is_closing((uv_handle_t *)&p->pause)) {
+        peer_close(p);
+        return;
+    }
+    uv_timer_start(&p->pause, send_next, 1, 0); /* so that pieces come apart */
+}
+
+static void send_next(uv_timer_t *pause)
+{
+    struct peer *p = pause->data;
+    const char *piece = t.play.pieces[p->at];
+    if (piece != NULL) {
+        union {
+            const char *from;
+            char *to; /* libuv does not write there */
+        } bytes = {piece};
+        uv_buf_t out = uv_buf_init(bytes.to, (unsigned)strlen(piece));
+        p->at++;
+        uv_write(&p->write, (uv_stream_t *)&p->tcp, &out, 1, on_sent);
+        return;
+    }
+    switch (t.play.after) {
+    case AFTER_CLOSE: peer_close(p); return;
+    case AFTER_HANG: return;
+    case AFTER_NEXT: p->at = 0; return;
+    }
+}
+
+/* A request is whole when its head has come and as many bytes as Content-Length says. */
+static bool whole(struct buf *got)
+{
+    struct str s = buf_str(got);
+    size_t head = str_find(s, STR("\r\n\r\n"));
+    size_t length = str_find(s, STR("Content-Length: "));
+    if (head == SIZE_MAX || length == SIZE_MAX) {
+        return false;
+    }
+    return s.n >= head + 4 + strtoul(s.p + length + 16, NULL, 10);
+}
+
+static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *out)
+{
+    struct peer *p = handle->data;
+    (void)size;
+    *out = uv_buf_init(p->input, sizeof p->input);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *in)
+{
+    struct peer *p = stream->data;
+    if (n < 0) {
+        peer_close(p);
+        return;
+    }
+    buf_add(&p->got, (struct str){in->base, (size_t)n});
+    if (whole(&p->got)) {
+        t.requests++;
+        buf_clear(&t.request);
+        buf_add(&t.request, buf_str(&p->got));
+        buf_clear(&p->got);
+        send_next(&p->pause);
+    }
+}
+
+static void on_connection(uv_stream_t *listener, int status)
+{
+    struct peer *p = mem_zero(sizeof *p);
+    CU_ASSERT_EQUAL(status, 0);
+    t.connections++;
+    uv_tcp_init(listener->loop, &p->tcp);
+    uv_timer_init(listener->loop, &p->pause);
+    p->tcp.data = p;
+    p->pause.data = p;
+    p->write.data = p;
+    CU_ASSERT_EQUAL(uv_accept(listener, (uv_stream_t *)&p->tcp), 0);
+    uv_unref((uv_handle_t *)&p->tcp); /* an idle connection shall not keep the test going */
+    uv_read_start((uv_stream_t *)&p->tcp, on_room, on_read);
+}
+
+static void server_start(void)
+{
+    struct sockaddr_in address;
+    int size = sizeof address;
+    uv_tcp_init(loop_uv(t.loop), &t.listener);
+    CU_ASSERT_EQUAL_FATAL(uv_ip4_addr("127.0.0.1", 0, &address), 0);
+    CU_ASSERT_EQUAL_FATAL(uv_tcp_bind(&t.listener, (struct sockaddr *)&address, 0), 0);
+    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&t.listener, 8, on_connection), 0);
+    CU_ASSERT_EQUAL(uv_tcp_getsockname(&t.listener, (struct sockaddr *)&address, &size), 0);
+    t.port = ntohs(address.sin_port);
+    uv_unref((uv_handle_t *)&t.listener);
+}
+
+/* ---- the client ---- */
+
+static void on_delta(void *ctx, struct str text)
+{
+    (void)ctx;
+    buf_add(&t.shown, text);
+    buf_char(&t.shown, '|');
+    if (t.stop_in_delta) {
+        t.llm->ops->stop(t.llm, t.call);
+    }
+}
+
+static void on_end(void *ctx, const struct reply *reply, const struct failure *failure)
+{
+    (void)ctx;
+    CU_ASSERT_TRUE((reply == NULL) != (failure == NULL));
+    t.ends++;
+    t.ok = reply != NULL;
+    buf_clear(&t.said);
+    buf_add(&t.said, reply != NULL ? reply->content : failure->message);
+    if (failure != NULL) {
+        t.failure = *failure;
+    }
+}
+
+static void on_note(void *ctx, struct str text)
+{
+    (void)ctx;
+    buf_clear(&t.noted);
+    buf_add(&t.noted, text);
+}
+
+static void begin(const char *const *pieces, enum after after)
+{
+    memset(&t, 0, sizeof t);
+    t.loop = loop_new();
+    t.sched = sched_real(t.loop);
+    t.play = (struct play){pieces, after};
+    server_start();
+}
+
+static void connect_to(int port, struct transport_limits limits)
+{
+    struct buf url = {0};
+    CU_ASSERT_EQUAL(setenv("no_proxy", "*", 1), 0); /* whatever the machine is set to */
+    buf_fmt(&url, "http://127.0.0.1:%d", port);
+    struct endpoint_options o = {.format = WIRE_CHAT,
+                                 .base_url = buf_str(&url),
+                                 .api_key = STR("k-1\n"),
+                                 .sched = t.sched,
+                                 .note = on_note};
+    t.transport = transport_curl(t.loop, t.sched, limits);
+    t.llm = llm_endpoint(t.transport, &o);
+    buf_free(&url);
+}
+
+static void ask(bool stream)
+{
+    static struct message messages[1];
+    messages[0] = (struct message){.role = ROLE_USER, .content = STR("Hi.")};
+    static struct llm_request rq;
+    rq = (struct llm_request){.model = STR("m-1"),
+                              .messages = messages,
+                              .n_messages = 1,
+                              .stream = stream,
+                              .max_tokens = -1};
+    struct llm_sink sink = {.delta = on_delta, .end = on_end};
+    t.call = t.llm->ops->start(t.llm, &rq, sink);
+    CU_ASSERT_EQUAL(t.ends, 0);
+}
+
+static void end(void)
+{
+    t.llm->ops->free(t.llm);
+    t.transport->ops->free(t.transport);
+    sched_free(t.sched);
+    uv_close((uv_handle_t *)&t.listener, NULL);
+    loop_free(t.loop); /* closes the connections, on which the server's side closes too */
+    buf_free(&t.request);
+    buf_free(&t.shown);
+    buf_free(&t.said);
+    buf_free(&t.noted);
+}
+
+static const char *text(struct buf *b)
+{
+    buf_char(b, '\0');
+    b->n--;
+    return b->p;
+}
+
+static void check_part(struct buf *b, const char *part)
+{
+    if (strstr(text(b), part) == NULL) {
+        printf("\n  got  %s\n  want %s\n", b->p, part);
+        CU_FAIL("text");
+    }
+}
+
+#define REPLY                                                                                      \
+    "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hello.\"},"                  \
+    "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":2}}"
+
+/* Everything but the body's length, which whole_answer adds. */
+static const char *whole_answer(const char *status, const char *headers, const char *body)
+{
+    static char out[2000];
+    int n = snprintf(out, sizeof out, "HTTP/1.1 %s\r\n%sContent-Length: %zu\r\n\r\n%s", status,
+                     headers, strlen(body), body);
+    CU_ASSERT_FATAL(n > 0 && (size_t)n < sizeof out);
+    return out;
+}
+
+static void json_answer_is_a_reply(void)
+{
+    const char *pieces[] = {whole_answer("200 OK", "Content-Type: application/json\r\n", REPLY),
+                            NULL};
+    begin(pieces, AFTER_NEXT);
+    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok);
+    CHECK_TEXT(text(&t.said), "Hello.");
+    CU_ASSERT_EQUAL(t.shown.n, 0);
+    check_part(&t.request, "POST /v1/chat/completions HTTP/1.1\r\n");
+    check_part(&t.request, "Content-Type: application/json\r\n");
+    check_part(&t.request, "Authorization: Bearer k-1\r\n");
+    check_part(&t.request, "Accept-Encoding: identity\r\n");
+    check_part(&t.request, "{\"model\":\"m-1\"");
+    CU_ASSERT_PTR_NULL(strstr(t.request.p, "Expect"));
+    t.ends = 0;
+    ask(false); /* over the same connection */
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok);
+    CU_ASSERT_EQUAL(t.requests, 2);
+    CU_ASSERT_EQUAL(t.connections, 1);
+    end();
+}
+
+#define EVENT(delta, finish)                                                                       \
+    "data: {\"choices\":[{\"index\":0,\"delta\":" delta ",\"finish_reason\":" finish "}]}\n\n"
+
+static const char *const stream_pieces[] = {
+    "HTTP/1.1 100 Continue\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n",
+    EVENT("{\"role\":\"assistant\",\"content\":\"Hel\"}", "null"),
+    "data: {\"choices\":[{\"index\":0,\"delta\":{\"cont",
+    "ent\":\"lo.\"},\"finish_reason\":null}]}\n\n",
+    EVENT("{}", "\"stop\""),
+    "data: [DONE]\n\n",
+    NULL};
+
+static void stream_is_shown_piece_by_piece(void)
+{
+    begin(stream_pieces, AFTER_CLOSE);
+    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(true);
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok);
+    CHECK_TEXT(text(&t.said), "Hello.");
+    CHECK_TEXT(text(&t.shown), "Hel|lo.|");
+    check_part(&t.request, "\"stream\":true");
+    CU_ASSERT_EQUAL(t.ends, 1);
+    end();
+}
+
+static void cut_stream_fails_and_says_it_was_shown(void)
+{
+    static const char *const pieces[] = {
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n",
+        EVENT("{\"role\":\"assistant\",\"content\":\"Hel\"}", "null"), NULL};
+    begin(pieces, AFTER_CLOSE);
+    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(true);
+    loop_run(t.loop);
+    CU_ASSERT_FALSE(t.ok);
+    CU_ASSERT_EQUAL(t.failure.class, FAIL_CONNECT);
+    CU_ASSERT_TRUE(t.failure.shown);
+    check_part(&t.said, "closed the connection before its answer was complete");
+    check_part(&t.noted, "broke before the answer was complete");
+    end();
+}
+
+/* What a bad answer is taken for. */
+struct bad_case {
+    const char *status;
+    const char *headers;
+    const char *body;
+    enum fail_class class;
+    int code;
+    int64_t retry_after_ms;
+    const char *said;
+};
+
+static void bad_answers_fail_by_kind(void)
+{
+    static const struct bad_case cases[] = {
+        {"200 OK", "Content-Type: text/html\r\n", "<html><body>Welcome</body></html>",
+         FAIL_PROTOCOL, 200, -1, "HTML"},
+        {"200 OK", "", "{\"choices\":[", FAIL_PROTOCOL, 200, -1, "cut"},
+        {"429 Too Many Requests", "Retry-After: 2\r\n", "{\"error\":{\"message\":\"slow down\"}}",
+         FAIL_RATE_LIMIT, 429, 2000, "slow down"},
+        {"500 Internal Server Error", "", "oops", FAIL_SERVER, 500, -1, ""},
+        {"401 Unauthorized", "", "{\"error\":{\"message\":\"bad key\"}}", FAIL_AUTH, 401, -1,
+         "bad key"},
+        {"302 Found", "Location: http://127.0.0.1:1/\r\n", "", FAIL_REQUEST, 302, -1, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct bad_case *c = &cases[i];
+        const char *pieces[] = {whole_answer(c->status, c->headers, c->body), NULL};
+        begin(pieces, AFTER_NEXT);
+        connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        CHECK_TEXT(fail_name(t.failure.class), fail_name(c->class));
+        CU_ASSERT_EQUAL(t.failure.status, c->code);
+        CU_ASSERT_EQUAL(t.failure.retry_after_ms, c->retry_after_ms);
+        CU_ASSERT_FALSE(t.failure.shown);
+        CU_ASSERT_TRUE(t.said.n > 0);
+        check_part(&t.said, c->said);
+        CU_ASSERT_EQUAL(t.requests, 1);
+        end();
+    }
+}
+
+static void early_close_is_a_broken_connection(void)
+{
+    static const char *const nothing[] = {NULL};
+    static const char *const half[] = {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "{\"choi",
+                                       NULL};
+    static const char *const head[] = {"HTTP/1.1 200 OK\r\nContent-Le", NULL};
+    const char *const *const all[] = {nothing, half, head};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        begin(all[i], AFTER_CLOSE);
+        connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        CHECK_TEXT(fail_name(t.failure.class), "connection");
+        check_part(&t.said, "closed the connection before its answer was complete");
+        end();
+    }
+}
+
+static void silence_is_a_timeout(void)
+{
+    static const char *const nothing[] = {NULL};
+    static const char *const half[] = {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "{\"choi",
+                                       NULL};
+    static const struct transport_limits idle = {10000, 50, 600000}, total = {10000, 0, 80};
+    static const struct {
+        const char *const *pieces;
+        const struct transport_limits *limits;
+        const char *noted;
+    } cases[] = {{nothing, &idle, "no byte came for 50 ms"},
+                 {half, &idle, "no byte came for 50 ms"},
+                 {half, &total, "timed out after"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(cases[i].pieces, AFTER_HANG);
+        connect_to(t.port, *cases[i].limits);
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        CHECK_TEXT(fail_name(t.failure.class), "timeout");
+        check_part(&t.said, "hangs or is overloaded");
+        check_part(&t.noted, cases[i].noted);
+        end();
+    }
+}
+
+static void closed_port_is_refused(void)
+{
+    static const char *const nothing[] = {NULL};
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    begin(nothing, AFTER_CLOSE);
+    int fd = socket(AF_INET, SOCK_STREAM, 0); /* bound, but it does not listen */
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CU_ASSERT_EQUAL(bind(fd, (struct sockaddr *)&address, size), 0);
+    CU_ASSERT_EQUAL(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    connect_to(ntohs(address.sin_port), TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_FALSE(t.ok);
+    CHECK_TEXT(fail_name(t.failure.class), "connection");
+    CU_ASSERT_EQUAL(t.failure.status, 0);
+    check_part(&t.said, "is the server running");
+    check_part(&t.noted, "127.0.0.1");
+    close(fd);
+    end();
+}
+
+static void stop_now(uv_timer_t *timer)
+{
+    t.llm->ops->stop(t.llm, t.call);
+    uv_close((uv_handle_t *)timer, NULL);
+}
+
+static void stopped_call_is_silent(void)
+{
+    static const char *const half[] = {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "{\"choi",
+                                       NULL};
+    begin(half, AFTER_HANG);
+    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    uv_timer_init(loop_uv(t.loop), &t.later);
+    uv_timer_start(&t.later, stop_now, 20, 0);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.ends, 0);
+    end();
+}
+
+static void may_be_stopped_from_its_own_delta(void)
+{
+    begin(stream_pieces, AFTER_CLOSE);
+    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    t.stop_in_delta = true;
+    ask(true);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.ends, 0);
+    CHECK_TEXT(text(&t.shown), "Hel|");
+    end();
+}
+
+/* ---- without a network: what is asked of the transport ---- */
+
+static struct http_call *capture_start(struct transport *transport, const struct http_request *rq,
+                                       struct http_sink sink)
+{
+    (void)transport;
+    (void)sink;
+    t.requests++;
+    buf_clear(&t.request);
+    buf_add(&t.request, rq->url);
+    return (struct http_call *)&t;
+}
+
+static void capture_stop(struct transport *transport, struct http_call *call)
+{
+    (void)transport;
+    (void)call;
+}
+
+static const struct transport_ops capture_ops = {capture_start, capture_stop, NULL};
+
+static void addresses_are_made_whole(void)
+{
+    static const struct {
+        enum wire_format format;
+        const char *base, *url;
+    } cases[] = {
+        {WIRE_CHAT, "", "https://api.openai.com/v1/chat/completions"},
+        {WIRE_CHAT, "http://h:1", "http://h:1/v1/chat/completions"},
+        {WIRE_CHAT, "http://h:1/", "http://h:1/v1/chat/completions"},
+        {WIRE_CHAT, "http://h:1/v1", "http://h:1/v1/chat/completions"},
+        {WIRE_CHAT, " http://h:1/v1// ", "http://h:1/v1/chat/completions"},
+        {WIRE_CHAT, "http://h:1/api/x", "http://h:1/api/x/chat/completions"},
+        {WIRE_CHAT, "h:1", "h:1/v1/chat/completions"},
+        {WIRE_CHAT, "http://h:1/v1/chat/completions", "http://h:1/v1/chat/completions"},
+        {WIRE_CHAT, "http://h:1/d/x?api-version=2",
+         "http://h:1/d/x/chat/completions?api-version=2"},
+    };
+    struct message hi = {.role = ROLE_USER, .content = STR("Hi.")};
+    struct llm_request rq = {
+        .model = STR("m-1"), .messages = &hi, .n_messages = 1, .max_tokens = -1};
+    struct transport capture = {&capture_ops};
+    memset(&t, 0, sizeof t);
+    t.loop = loop_new();
+    t.sched = sched_virtual(t.loop);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct endpoint_options o = {
+            .format = cases[i].format, .base_url = str_of(cases[i].base), .sched = t.sched};
+        struct llm *m = llm_endpoint(&capture, &o);
+        struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){0});
+        CHECK_TEXT(text(&t.request), cases[i].url);
+        m->ops->stop(m, c);
+        m->ops->free(m);
+    }
+    sched_free(t.sched);
+    loop_free(t.loop);
+    buf_free(&t.request);
+}
+
+static void broken_history_is_never_sent(void)
+{
+    struct message messages[] = {
+        {.role = ROLE_USER, .content = STR("Hi.")},
+        {.role = ROLE_TOOL, .content = STR("4.2"), .call_id = STR("c9")},
+    };
+    struct llm_request rq = {
+        .model = STR("m-1"), .messages = messages, .n_messages = 2, .max_tokens = -1};
+    struct transport capture = {&capture_ops};
+    memset(&t, 0, sizeof t);
+    t.loop = loop_new();
+    t.sched = sched_virtual(t.loop);
+    struct endpoint_options o = {.format = WIRE_CHAT, .sched = t.sched};
+    struct llm *m = llm_endpoint(&capture, &o);
+    struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){.end = on_end});
+    CU_ASSERT_EQUAL(t.ends, 0);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.ends, 1);
+    CU_ASSERT_FALSE(t.ok);
+    CHECK_TEXT(fail_name(t.failure.class), "history");
+    CU_ASSERT_TRUE(t.said.n > 0);
+    CU_ASSERT_EQUAL(t.requests, 0);
+    c = m->ops->start(m, &rq, (struct llm_sink){.end = on_end});
+    m->ops->stop(m, c);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.ends, 1);
+    m->ops->free(m);
+    sched_free(t.sched);
+    loop_free(t.loop);
+    buf_free(&t.said);
+}
+
+TESTS(endpoint, {"endpoint_makes_a_reply_of_a_json_answer", json_answer_is_a_reply},
+      {"endpoint_shows_a_stream_piece_by_piece", stream_is_shown_piece_by_piece},
+      {"endpoint_says_that_a_cut_stream_was_shown", cut_stream_fails_and_says_it_was_shown},
+      {"endpoint_tells_bad_answers_by_kind", bad_answers_fail_by_kind},
+      {"endpoint_takes_an_early_close_for_a_broken_connection", early_close_is_a_broken_connection},
+      {"endpoint_takes_silence_for_a_timeout", silence_is_a_timeout},
+      {"endpoint_says_what_to_check_when_refused", closed_port_is_refused},
+      {"endpoint_is_silent_after_stop", stopped_call_is_silent},
+      {"endpoint_may_be_stopped_from_its_own_delta", may_be_stopped_from_its_own_delta},
+      {"endpoint_makes_addresses_whole", addresses_are_made_whole},
+      {"endpoint_never_sends_a_broken_history", broken_history_is_never_sent})

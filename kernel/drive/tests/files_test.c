@@ -1,0 +1,241 @@
+#include "ci/testing/testing.h"
+#include "kernel/drive/files.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *in_dir(struct arena *a, const char *name)
+{
+    return path_join(a, testing_dir(), name);
+}
+
+static void check_error(int rc, int want, const struct err *e, const char *part)
+{
+    CU_ASSERT_EQUAL(rc, want);
+    if (strstr(e->message, part) == NULL) {
+        printf("\n  got  %s\n  want %s\n", e->message, part);
+        CU_FAIL("message");
+    }
+}
+
+static void reads_back_what_was_replaced(void)
+{
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "f");
+    struct str got = {NULL, 0};
+    static const char bytes[] = "one\0two\r\n\xff";
+    struct str want = {bytes, sizeof bytes - 1};
+    CU_ASSERT_EQUAL(file_replace(path, STR("old and much longer than the new text"), NULL), 0);
+    CU_ASSERT_EQUAL(file_replace(path, want, NULL), 0);
+    CU_ASSERT_EQUAL(file_read(a, path, want.n, &got, NULL), 0);
+    CU_ASSERT_TRUE(str_eq(got, want));
+    CU_ASSERT_EQUAL(file_replace(path, STR(""), NULL), 0);
+    CU_ASSERT_EQUAL(file_read(a, path, 0, &got, NULL), 0);
+    CU_ASSERT_EQUAL(got.n, 0);
+    arena_free(a);
+}
+
+static void replacing_keeps_the_mode_and_leaves_no_other_file(void)
+{
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "f");
+    struct stat st;
+    CU_ASSERT_EQUAL(file_replace(path, STR("x"), NULL), 0);
+    CU_ASSERT_EQUAL(chmod(path, 0600), 0);
+    CU_ASSERT_EQUAL(file_replace(path, STR("y"), NULL), 0);
+    CU_ASSERT_EQUAL(stat(path, &st), 0);
+    CU_ASSERT_EQUAL(st.st_mode & 0777, 0600);
+    CU_ASSERT_EQUAL(unlink(path), 0);
+    CU_ASSERT_EQUAL(rmdir(path_dir(a, path)), 0); /* it is empty */
+    CU_ASSERT_EQUAL(dir_make(path_dir(a, path), NULL), 0);
+    arena_free(a);
+}
+
+static void says_why_it_cannot_read(void)
+{
+    struct arena *a = arena_new();
+    struct err e;
+    struct str got;
+    const char *dir = testing_dir();
+    const char *path = path_join(a, dir, "f");
+    CU_ASSERT_EQUAL(file_replace(path, STR("12345"), NULL), 0);
+    check_error(file_read(a, path_join(a, dir, "none"), 9, &got, &e), ERR_NOT_FOUND, &e,
+                "no such file");
+    CHECK_TEXT(e.file, path_join(a, dir, "none"));
+    check_error(file_read(a, path_join(a, path, "below"), 9, &got, &e), ERR_NOT_FOUND, &e,
+                "no such file");
+    check_error(file_read(a, dir, 9, &got, &e), ERR_IO, &e, "is a folder");
+    check_error(file_read(a, path, 4, &got, &e), ERR_LIMIT, &e, "has 5 bytes; at most 4");
+    check_error(file_read(a, "/dev/zero", 100000, &got, &e), ERR_LIMIT, &e, "more than 100000");
+    if (geteuid() != 0) {
+        CU_ASSERT_EQUAL(chmod(path, 0), 0);
+        check_error(file_read(a, path, 9, &got, &e), ERR_IO, &e, "Permission denied");
+    }
+    arena_free(a);
+}
+
+static void says_why_it_cannot_write(void)
+{
+    struct arena *a = arena_new();
+    struct err e;
+    struct appender *ap;
+    const char *dir = testing_dir();
+    const char *path = path_join(a, dir, "f");
+    check_error(file_replace(dir, STR("x"), &e), ERR_IO, &e, "Is a directory");
+    check_error(file_replace(path_join(a, dir, "no/f"), STR("x"), &e), ERR_IO, &e,
+                "No such file or directory");
+    CHECK_TEXT(e.file, path_join(a, dir, "no/f"));
+    check_error(file_replace("/dev/full", STR("x"), &e), ERR_IO, &e, "No space left on device");
+    CU_ASSERT_EQUAL(appender_open("/dev/full", APPEND_CONTINUE, &ap, &e), 0);
+    check_error(appender_add(ap, STR("x"), &e), ERR_IO, &e, "No space left on device");
+    CHECK_TEXT(e.file, "/dev/full");
+    CU_ASSERT_EQUAL(appender_close(ap, NULL), 0);
+    CU_ASSERT_EQUAL(file_replace(path, STR("x"), NULL), 0);
+    check_error(appender_open(path, APPEND_NEW, &ap, &e), ERR_EXISTS, &e, "exists already");
+    check_error(appender_open(dir, APPEND_CONTINUE, &ap, &e), ERR_IO, &e, "Is a directory");
+    check_error(dir_make(path, &e), ERR_IO, &e, "Not a directory");
+    check_error(dir_make(path_join(a, path, "d"), &e), ERR_IO, &e, "Not a directory");
+    check_error(dir_make("", &e), ERR_IO, &e, "No such file");
+    arena_free(a);
+}
+
+static void appends_keep_what_was_there(void)
+{
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "log");
+    struct appender *ap;
+    struct str got = {NULL, 0};
+    static const struct {
+        enum append_mode mode;
+        const char *want;
+    } cases[] = {
+        {APPEND_NEW, "1\n2\n"}, {APPEND_CONTINUE, "1\n2\n1\n2\n"}, {APPEND_TRUNCATE, "1\n2\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CU_ASSERT_EQUAL_FATAL(appender_open(path, cases[i].mode, &ap, NULL), 0);
+        CU_ASSERT_EQUAL(appender_add(ap, STR("1\n"), NULL), 0);
+        CU_ASSERT_EQUAL(appender_add(ap, STR("2\n"), NULL), 0);
+        CU_ASSERT_EQUAL(file_read(a, path, 100, &got, NULL), 0); /* before it is closed */
+        CHECK_TEXT(got.p, cases[i].want);
+        CU_ASSERT_EQUAL(appender_close(ap, NULL), 0);
+    }
+    arena_free(a);
+}
+
+static void makes_folders_with_their_parents(void)
+{
+    struct arena *a = arena_new();
+    const char *dir = in_dir(a, "x/y//z/");
+    CU_ASSERT_EQUAL(dir_make(dir, NULL), 0);
+    CU_ASSERT_TRUE(path_is_dir(dir));
+    CU_ASSERT_EQUAL(dir_make(dir, NULL), 0);
+    CU_ASSERT_TRUE(path_exists(dir));
+    CU_ASSERT_FALSE(path_exists(path_join(a, dir, "w")));
+    CU_ASSERT_FALSE(path_is_dir("/dev/null"));
+    arena_free(a);
+}
+
+static void splits_and_joins_paths(void)
+{
+    struct arena *a = arena_new();
+    static const struct {
+        const char *path, *dir;
+    } dirs[] = {{"a", "."}, {"a/b", "a"}, {"/a", "/"}, {"/a/b/c", "/a/b"}, {"a/", "a"}, {"", "."}};
+    static const struct {
+        const char *dir, *name, *want;
+    } joins[] = {{"a", "b", "a/b"},
+                 {"a/", "b", "a/b"},
+                 {"a", "/b", "/b"},
+                 {".", "b", "./b"},
+                 {"/", "b", "/b"}};
+    for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
+        CHECK_TEXT(path_dir(a, dirs[i].path), dirs[i].dir);
+    }
+    for (size_t i = 0; i < sizeof joins / sizeof joins[0]; i++) {
+        CHECK_TEXT(path_join(a, joins[i].dir, joins[i].name), joins[i].want);
+    }
+    arena_free(a);
+}
+
+/* Expected values: `date -u -d @SECONDS`. */
+static void times_are_written_and_read(void)
+{
+    static const struct {
+        int64_t ms;
+        const char *text;
+    } cases[] = {
+        {0, "1970-01-01T00:00:00.000Z"},
+        {-1, "1969-12-31T23:59:59.999Z"},
+        {951782400000, "2000-02-29T00:00:00.000Z"},
+        {951868799999, "2000-02-29T23:59:59.999Z"},
+        {951868800000, "2000-03-01T00:00:00.000Z"},
+        {1796061600123, "2026-11-30T18:00:00.123Z"},
+        {4107542400000, "2100-03-01T00:00:00.000Z"},
+        {-2203891200000, "1900-03-01T00:00:00.000Z"},
+        {1735689599999, "2024-12-31T23:59:59.999Z"},
+        {253402300799999, "9999-12-31T23:59:59.999Z"},
+        {-62167219200000, "0000-01-01T00:00:00.000Z"},
+    };
+    struct arena *a = arena_new();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t ms = 42;
+        CHECK_TEXT(time_text(a, cases[i].ms).p, cases[i].text);
+        CU_ASSERT_TRUE(time_parse(str_of(cases[i].text), &ms));
+        CU_ASSERT_EQUAL(ms, cases[i].ms);
+    }
+    CHECK_TEXT(time_text(a, INT64_MAX).p, "9999-12-31T23:59:59.999Z");
+    CHECK_TEXT(time_text(a, INT64_MIN).p, "0000-01-01T00:00:00.000Z");
+    for (int64_t day = -800000; day < 2900000; day += 37) { /* the years 0 to 9900 */
+        int64_t ms = -1;
+        CU_ASSERT_TRUE(time_parse(time_text(a, day * 86400000 + 5), &ms));
+        CU_ASSERT_EQUAL(ms,
+                        day * 86400000 < -62167219200000 ? -62167219200000 : day * 86400000 + 5);
+    }
+    arena_free(a);
+}
+
+static void other_times_are_refused(void)
+{
+    static const char *const bad[] = {"",
+                                      "2026-11-30",
+                                      "2026-11-30T18:00:00Z",
+                                      "2026-11-30T18:00:00.123",
+                                      "2026-11-30T18:00:00.123z",
+                                      "2026-11-30 18:00:00.123Z",
+                                      "2026-13-30T18:00:00.123Z",
+                                      "2026-00-30T18:00:00.123Z",
+                                      "2026-11-31T18:00:00.123Z",
+                                      "2026-02-29T18:00:00.123Z",
+                                      "1900-02-29T18:00:00.123Z",
+                                      "2026-11-00T18:00:00.123Z",
+                                      "2026-11-30T24:00:00.000Z",
+                                      "2026-11-30T18:60:00.000Z",
+                                      "2026-11-30T18:00:60.000Z",
+                                      "2026-11-30T18:00:00.12xZ",
+                                      "+026-11-30T18:00:00.123Z",
+                                      "2026-11-30T18:00:00.123Z "};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int64_t ms = 42;
+        CU_ASSERT_FALSE(time_parse(str_of(bad[i]), &ms));
+        CU_ASSERT_EQUAL(ms, 42);
+    }
+}
+
+static void randomness_differs(void)
+{
+    CU_ASSERT_NOT_EQUAL(random_u64(), random_u64());
+    CU_ASSERT_TRUE(clock_unix_ms() > 1700000000000);
+}
+
+TESTS(files, {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
+      {"files_replaced_keep_their_mode_and_leave_no_other_file",
+       replacing_keeps_the_mode_and_leaves_no_other_file},
+      {"files_say_why_they_cannot_be_read", says_why_it_cannot_read},
+      {"files_say_why_they_cannot_be_written", says_why_it_cannot_write},
+      {"files_that_grow_keep_what_was_there", appends_keep_what_was_there},
+      {"files_make_folders_with_their_parents", makes_folders_with_their_parents},
+      {"files_split_and_join_paths", splits_and_joins_paths},
+      {"files_write_and_read_times", times_are_written_and_read},
+      {"files_refuse_other_times", other_times_are_refused},
+      {"files_draw_different_random_numbers", randomness_differs})
