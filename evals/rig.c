@@ -232,23 +232,31 @@ void rig_cancel(struct rig *r, struct str reason)
     session_cancel(r->session, reason);
 }
 
-/* The calls that the history holds, in order, each with its reply's number. */
-static struct eval_call *calls_made(struct rig *r, const struct run_result *result, size_t *count)
+static bool is_terminal(const struct rig *r, struct str name)
 {
-    size_t n_history, n = 0;
+    for (size_t i = 0; i < r->config.n_tools; i++) {
+        if (str_eq(r->config.tools[i].name, name)) {
+            return r->config.tools[i].terminal;
+        }
+    }
+    return false;
+}
+
+/* The calls that the history holds, in order, each with its reply's number. */
+static struct eval_call *calls_made(struct rig *r, size_t *count)
+{
+    size_t n_history = 0, room = 0, n = 0;
     const struct message *history = kernel_history(session_kernel(r->session), &n_history);
-    struct eval_call *calls = arena_array(r->arena, (size_t)result->calls_made, sizeof *calls);
+    for (size_t i = 0; i < n_history; i++) {
+        room += history[i].n_calls;
+    }
+    struct eval_call *calls = arena_array(r->arena, room, sizeof *calls);
     int64_t step = 0;
     for (size_t i = 0; i < n_history; i++) {
         step += history[i].role == ROLE_ASSISTANT;
         for (size_t j = 0; j < history[i].n_calls; j++) {
             const struct tool_call *c = &history[i].calls[j];
-            bool terminal = false;
-            for (size_t t = 0; t < r->config.n_tools; t++) {
-                const struct tool_spec *tool = &r->config.tools[t];
-                terminal = terminal || (tool->terminal && str_eq(tool->name, c->name));
-            }
-            if (!terminal) {
+            if (!is_terminal(r, c->name)) {
                 calls[n++] = (struct eval_call){c->name, c->arguments, step};
             }
         }
@@ -263,7 +271,7 @@ void rig_outcome(struct rig *r, struct rig_outcome *out)
     if (!session_result(r->session, &out->result)) {
         return;
     }
-    out->calls = calls_made(r, &out->result, &out->n_calls);
+    out->calls = calls_made(r, &out->n_calls);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
     }

@@ -142,12 +142,14 @@ static void make_error(struct eval_trial *out, int code, struct str problem)
 static struct str missing_cassette(const struct trial *t, struct arena *arena)
 {
     const char *model = t->o->model != NULL ? t->o->model : "MODEL";
+    struct str trials =
+        t->o->trials > 0 ? arena_printf(arena, " --trials %" PRId64, t->o->trials) : STR("");
     return arena_printf(arena,
                         "%s is not there, so trial %" PRId64
                         " of the task %.*s cannot be replayed; "
-                        "record it: assay eval %s --model %s --record %s --mode all",
+                        "record it: assay eval %s --model %s%.*s --record %s --mode all",
                         t->cassette, t->item->trial, STR_FMT(t->item->task->id), t->item->set->path,
-                        model, t->o->cassettes);
+                        model, STR_FMT(trials), t->o->cassettes);
 }
 
 /* A trial that could not be started. */
