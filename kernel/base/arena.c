@@ -141,14 +141,17 @@ struct str arena_str(struct arena *a, struct str s)
 
 struct str arena_printf(struct arena *a, const char *fmt, ...)
 {
+    char first[256];
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    int n = vsnprintf(first, sizeof first, fmt, args);
     va_end(args);
     size_t size = n < 0 ? 0 : (size_t)n;
     char *p = arena_alloc(a, size + 1);
-    if (n > 0 && vsnprintf(p, size + 1, fmt, again) != n) {
+    if (size < sizeof first) {
+        memcpy(p, first, size);
+    } else if (vsnprintf(p, size + 1, fmt, again) != n) {
         size = 0;
     }
     va_end(again);

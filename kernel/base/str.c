@@ -168,12 +168,15 @@ void buf_int(struct buf *b, int64_t v)
 
 void buf_fmt(struct buf *b, const char *fmt, ...)
 {
+    char first[256];
     va_list args, again;
     va_start(args, fmt);
     va_copy(again, args);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    int n = vsnprintf(first, sizeof first, fmt, args);
     va_end(args);
-    if (n > 0 && reserve(b, (size_t)n)) {
+    if (n > 0 && (size_t)n < sizeof first) {
+        buf_add(b, (struct str){first, (size_t)n});
+    } else if (n > 0 && reserve(b, (size_t)n)) {
         if (vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again) == n) {
             b->n += (size_t)n;
         }
