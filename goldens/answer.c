@@ -179,6 +179,12 @@ int golden_answer_load(struct golden_loaded *l, const struct val *v, struct gold
     if (v->kind == VAL_OBJECT) {
         return load_keyed(l, v, a, e);
     }
+    if (v->kind != VAL_STRING) {
+        return doc_fail(l->doc, v, e,
+                        "expected a text, or a map with one check such as {contains: ...} or "
+                        "{number: {value: ...}}; found %s",
+                        val_kind_name(v->kind));
+    }
     a->kind = ANSWER_TEXT;
     return text_cond_new(l->doc, v, false, &a->text, e);
 }
