@@ -77,8 +77,8 @@ struct eval_options {
     bool overwrite;        /* EVAL_RECORD: --mode all */
     bool match_order;
     bool strict;
-    const char *model; /* NULL = the cassette's or script's, or MODEL */
-    const char *base_url;
+    const char *model;    /* NULL = the cassette's or script's, or MODEL */
+    const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
     const char *api_key;
     bool stream;
     const char *filter; /* a tag; NULL = all tasks */

@@ -30,6 +30,7 @@ struct rig {
     struct player *player;
     struct recorder *recorder;
     struct buf warning;
+    struct buf note;
 };
 
 static struct str run_id(struct rig *r, uint64_t value)
@@ -162,13 +163,24 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
     return rc;
 }
 
+static void on_note(void *ctx, struct str text)
+{
+    struct rig *r = ctx;
+    buf_clear(&r->note);
+    buf_add(&r->note, text);
+}
+
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
     struct transport *transport =
         r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
-    struct endpoint_options endpoint = {
-        .format = WIRE_CHAT, .base_url = o->base_url, .api_key = o->api_key, .sched = r->sched};
+    struct endpoint_options endpoint = {.format = WIRE_CHAT,
+                                        .base_url = o->base_url,
+                                        .api_key = o->api_key,
+                                        .sched = r->sched,
+                                        .note = on_note,
+                                        .note_ctx = r};
     r->llm = llm_endpoint(transport, &endpoint);
     r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
     r->config.system = o->system;
@@ -267,7 +279,8 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
 
 void rig_outcome(struct rig *r, struct rig_outcome *out)
 {
-    *out = (struct rig_outcome){.model = r->config.model, .warning = buf_str(&r->warning)};
+    *out = (struct rig_outcome){
+        .model = r->config.model, .warning = buf_str(&r->warning), .note = buf_str(&r->note)};
     if (!session_result(r->session, &out->result)) {
         return;
     }
@@ -305,6 +318,7 @@ int rig_free(struct rig *r, struct err *e)
     fake_free(r->script);
     cassette_free(r->cassette);
     buf_free(&r->warning);
+    buf_free(&r->note);
     arena_free(r->arena);
     free(r);
     return rc;

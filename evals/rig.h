@@ -51,6 +51,7 @@ struct rig_outcome {
     struct player_report replay; /* EVAL_REPLAY: misses, drift, unused interactions */
     struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
     struct str warning;          /* of loading the cassette; n 0 = none */
+    struct str note; /* what the transport said of the last call that broke; n 0 = nothing */
 };
 void rig_outcome(struct rig *r, struct rig_outcome *out);
 

@@ -73,6 +73,24 @@ static uint64_t seed_of(const struct trial *t, struct str name)
     return seed == 0 ? 1 : seed;
 }
 
+/* The base URL with each {task} replaced by the task's id, so that one server can tell tasks apart.
+ */
+static struct str base_url(const struct trial *t)
+{
+    const struct str mark = STR("{task}");
+    struct str rest = str_of(t->o->base_url);
+    struct buf url = {0};
+    for (size_t at; (at = str_find(rest, mark)) != SIZE_MAX;) {
+        buf_add(&url, str_slice(rest, 0, at));
+        buf_add(&url, t->item->task->id);
+        rest = str_slice(rest, at + mark.n, rest.n);
+    }
+    buf_add(&url, rest);
+    struct str s = arena_str(t->arena, buf_str(&url));
+    buf_free(&url);
+    return s;
+}
+
 static int start(struct trial *t, const struct plan *plan)
 {
     const struct golden_task *task = t->item->task;
@@ -86,7 +104,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .system = task->system,
                               .budget = task->budget,
                               .model = str_of(t->o->model),
-                              .base_url = str_of(t->o->base_url),
+                              .base_url = base_url(t),
                               .api_key = str_of(t->o->api_key),
                               .stream = t->o->stream,
                               .max_tokens = -1,
@@ -237,7 +255,10 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     }
     if (out->verdict.outcome == EVAL_ERROR) {
         make_error(out, run->result.status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET,
-                   out->result.reason);
+                   run->note.n == 0
+                       ? out->result.reason
+                       : arena_printf(arena, "%.*s (%.*s)", STR_FMT(out->result.reason),
+                                      STR_FMT(run->note)));
     }
     settle_replay(t, arena, &run->replay, out);
     if (out->verdict.outcome != EVAL_ERROR && run->leftover.n > 0 &&
