@@ -135,15 +135,21 @@ static void add_whole(const struct writing *w)
 
 /* ---- streams ---- */
 
-static void end_event(const struct writing *w)
+/* Notes that a piece of the body ends here. */
+static void note_end(const struct writing *w)
 {
-    buf_addz(w->out, "\n\n");
     if (w->ends != NULL) {
         size_t end = w->out->n;
         char bytes[sizeof end];
         memcpy(bytes, &end, sizeof end);
         buf_add(w->ends, (struct str){bytes, sizeof bytes});
     }
+}
+
+static void end_event(const struct writing *w)
+{
+    buf_addz(w->out, "\n\n");
+    note_end(w);
 }
 
 static void begin_chunk(const struct writing *w)
@@ -186,13 +192,13 @@ static size_t piece_size(struct str s, size_t max)
 }
 
 /* Chunks whose delta is `before`, a piece as a JSON string, `after`. */
-static void add_pieces(const struct writing *w, const char *before, struct str text,
+static void add_pieces(const struct writing *w, struct str before, struct str text,
                        const char *after)
 {
     while (text.n > 0) {
         size_t n = piece_size(text, w->o->piece_bytes);
         begin_chunk(w);
-        buf_addz(w->out, before);
+        buf_add(w->out, before);
         json_add_string(w->out, str_slice(text, 0, n));
         buf_addz(w->out, after);
         end_chunk(w, NULL);
@@ -210,8 +216,7 @@ static void add_call_chunks(const struct writing *w, size_t index)
     buf_addz(w->out, "\"\"}}]");
     end_chunk(w, NULL);
     buf_fmt(&before, "\"tool_calls\":[{\"index\":%zu,\"function\":{\"arguments\":", index);
-    buf_add(&before, (struct str){"", 1}); /* the NUL that add_pieces reads up to */
-    add_pieces(w, before.p, call->arguments, "}}]");
+    add_pieces(w, buf_str(&before), call->arguments, "}}]");
     buf_free(&before);
 }
 
@@ -223,8 +228,8 @@ static void add_stream(const struct writing *w)
     buf_addz(w->out, "\"role\":\"assistant\"");
     add_content(w->out, STR(""), null);
     end_chunk(w, NULL);
-    add_pieces(w, "\"reasoning_content\":", r->reasoning, "");
-    add_pieces(w, refused(r) ? "\"refusal\":" : "\"content\":", r->content, "");
+    add_pieces(w, STR("\"reasoning_content\":"), r->reasoning, "");
+    add_pieces(w, refused(r) ? STR("\"refusal\":") : STR("\"content\":"), r->content, "");
     for (size_t i = 0; i < r->n_calls; i++) {
         add_call_chunks(w, i);
     }
@@ -257,12 +262,7 @@ int wire_encode_reply(enum wire_format f, const struct reply *reply,
         add_stream(&w);
     } else {
         add_whole(&w);
-        if (ends != NULL) {
-            size_t end = out->n;
-            char bytes[sizeof end];
-            memcpy(bytes, &end, sizeof end);
-            buf_add(ends, (struct str){bytes, sizeof bytes});
-        }
+        note_end(&w);
     }
     if (out->truncated) {
         return err_set(e, ERR_LIMIT, "the reply does not fit into its buffer");
