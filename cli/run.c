@@ -246,6 +246,9 @@ static int report(struct running *r)
         status = EXIT_ENVIRONMENT; /* the run was cancelled for it */
     } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
         tell("%s: %.*s", run_status_name(o.result.status), STR_FMT(o.result.reason));
+        if (o.note.n > 0) {
+            tell("%.*s", STR_FMT(o.note));
+        }
     }
     status = exit_worse(status, report_replay(r->request, &o.replay));
     if (o.leftover.n > 0 && o.result.status != RUN_SCRIPT_MISMATCH) {
