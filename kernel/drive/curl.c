@@ -283,15 +283,9 @@ static enum http_end curl_end(const struct http_call *c, struct buf *detail)
     }
     buf_addz(detail, c->error[0] != '\0' ? c->error : curl_easy_strerror(c->code));
     if (c->code == CURLE_OPERATION_TIMEDOUT) {
-        buf_addz(detail, "; the server hangs or is overloaded");
         return HTTP_TIMEOUT;
     }
-    if (is_refusal(c)) {
-        buf_addz(detail, "; check that the server is running and that --base-url is right");
-        return HTTP_REFUSED;
-    }
-    buf_addz(detail, "; the connection broke before the answer was complete");
-    return HTTP_RESET;
+    return is_refusal(c) ? HTTP_REFUSED : HTTP_RESET;
 }
 
 static enum http_end outcome_end(const struct http_call *c, struct buf *detail)
@@ -300,8 +294,7 @@ static enum http_end outcome_end(const struct http_call *c, struct buf *detail)
     case OUTCOME_OPEN: break;
     case OUTCOME_CURL: return curl_end(c, detail);
     case OUTCOME_IDLE:
-        buf_fmt(detail, "no byte came for %lld ms; the server hangs or is overloaded",
-                (long long)c->limits.idle_ms);
+        buf_fmt(detail, "no byte came for %lld ms", (long long)c->limits.idle_ms);
         return HTTP_TIMEOUT;
     case OUTCOME_BIG:
         buf_fmt(detail, "the answer is bigger than the %d MiB of body and %d MiB of headers taken",
