@@ -229,6 +229,60 @@ static void missing_cassette_is_a_miss(void)
     end();
 }
 
+/* The example's cassette for a task with another prompt (drift), and for one that ends after the
+ * first reply (the second is not used). */
+static void strict_turns_drift_and_unused_into_misses(void)
+{
+    const char *cassette = testing_corpus("../examples/margin.cassette.yaml");
+    if (cassette == NULL) {
+        testing_skip("no examples beside the checkout");
+        return;
+    }
+    begin();
+    const char *dir = testing_dir();
+    put(dir, "c/t.yaml", get(".", cassette).p);
+    put(dir, "drift.yaml",
+        "version: 1\nname: d\ndefaults: {tools: [{builtin: calculator}]}\n"
+        "tasks: [{id: t, prompt: Something else?, expect: {answer: {contains: '4.2'}}}]\n");
+    put(dir, "unused.yaml",
+        "version: 1\nname: u\ndefaults: {tools: [{builtin: calculator}]}\n"
+        "tasks: [{id: t, budget: {steps: 1}, expect: {status: max_steps}, prompt: \"ACME's gross "
+        "margin fell from 42.4% to 38.2%. By how many percentage points?\"}]\n");
+    const struct {
+        const char *set;
+        bool order;
+        bool strict;
+        int status;
+        size_t drifts;
+        const char *problem; /* NULL = none */
+    } cases[] = {{"drift.yaml", true, false, 0, 2, "Something else?"},
+                 {"drift.yaml", true, true, 3, 2, "Something else?"},
+                 {"drift.yaml", false, false, 3, 0, "Something else?"},
+                 {"unused.yaml", false, false, 0, 0, NULL},
+                 {"unused.yaml", false, true, 3, 0, ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err e;
+        struct eval_report *r =
+            run(in_dir(dir, cases[i].set),
+                (struct eval_options){.source = EVAL_REPLAY,
+                                      .cassettes = in_dir(dir, "c"),
+                                      .match_order = cases[i].order,
+                                      .strict = cases[i].strict,
+                                      .out = arena_printf(arena, "%s/out-%zu", dir, i).p},
+                &e);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+        CU_ASSERT_EQUAL(r->exit_status, cases[i].status);
+        CU_ASSERT_EQUAL(r->summary.drifts, cases[i].drifts);
+        CU_ASSERT_EQUAL(r->summary.misses, cases[i].status == 3 ? 1 : 0);
+        struct str problem = r->trials[0].problem;
+        CU_ASSERT_EQUAL(problem.n > 0, cases[i].problem != NULL);
+        CU_ASSERT(cases[i].problem == NULL ||
+                  str_find(problem, str_of(cases[i].problem)) != SIZE_MAX);
+        eval_report_free(r);
+    }
+    end();
+}
+
 static void leftover_steps_fail(void)
 {
     begin();
@@ -409,8 +463,8 @@ static void an_interrupt_keeps_what_is_finished(void)
     end();
 }
 
-static void interrupt_twice(void *ctx, size_t done, size_t total, const char *task,
-                            const char *outcome)
+static void interrupt_at_once(void *ctx, size_t done, size_t total, const char *task,
+                              const char *outcome)
 {
     (void)ctx, (void)done, (void)total, (void)task, (void)outcome;
     kill(getpid(), SIGINT);
@@ -421,11 +475,12 @@ static void interrupt_twice(void *ctx, size_t done, size_t total, const char *ta
 static int run_interrupted(const char *dir, const char *set)
 {
     struct err e;
-    struct eval_report *r = run(
-        set,
-        (struct eval_options){
-            .source = EVAL_FAKE, .out = in_dir(dir, "out"), .jobs = 1, .progress = interrupt_twice},
-        &e);
+    struct eval_report *r = run(set,
+                                (struct eval_options){.source = EVAL_FAKE,
+                                                      .out = in_dir(dir, "out"),
+                                                      .jobs = 1,
+                                                      .progress = interrupt_at_once},
+                                &e);
     return r == NULL ? 1 : r->exit_status;
 }
 
@@ -478,6 +533,7 @@ TESTS(run, {"run_gives_the_same_bytes_at_any_jobs", same_bytes_at_any_jobs},
       {"run_writes_the_line_of_the_format", writes_the_line_of_the_format},
       {"run_replays_the_example_to_its_trace", example_replays_to_its_trace},
       {"run_takes_a_missing_cassette_for_a_miss", missing_cassette_is_a_miss},
+      {"run_takes_drift_for_a_miss_only_when_strict", strict_turns_drift_and_unused_into_misses},
       {"run_fails_a_script_with_steps_left", leftover_steps_fail},
       {"run_writes_a_trace_for_each_of_several_trials", several_trials_have_a_trace_each},
       {"run_refuses_what_cannot_work_before_it_starts", refuses_before_running},

@@ -1,0 +1,128 @@
+#include "ci/testing/testing.h"
+#include "reports/report_int.h"
+
+#include <string.h>
+
+static struct eval_check checks[] = {
+    {{"status", 6}, true, {NULL, 0}},
+    {{"calls", 5},
+     false,
+     {"call 1 of 1: get_price.args.sku: expected \"A-1\", got \"A1\"\ncall 2 x was not expected",
+      83}},
+};
+
+/* Four trials: passed, failed, missed, passed with drift. */
+static struct eval_trial trials[] = {
+    {.task = {"margin-drop", 11},
+     .trial = 1,
+     .verdict = {.outcome = EVAL_PASS},
+     .result = {.steps = 2, .usage = {220, -1, -1, 22, -1}, .cost_nano = 1250000, .ended_ms = 713},
+     .n_calls = 1,
+     .expected_calls = 1,
+     .trace = {"traces/margin-drop.jsonl", 24}},
+    {.task = {"价格", 6},
+     .trial = 1,
+     .verdict = {.outcome = EVAL_FAIL, .checks = checks, .n_checks = 2},
+     .result = {.steps = 12, .usage = {-1, -1, -1, -1, -1}, .cost_nano = -1, .ended_ms = 61002},
+     .n_calls = 2,
+     .expected_calls = -1,
+     .trace = {"traces/x.jsonl", 14}},
+    {.task = {"lost", 4},
+     .trial = 1,
+     .verdict = {.outcome = EVAL_ERROR},
+     .expected_calls = 1,
+     .problem = {"c/lost.yaml is \033[31mnot there", 29}},
+};
+
+static struct eval_report report = {
+    .out = "runs/demo",
+    .trials = trials,
+    .n = 3,
+    .summary = {.trials = 3,
+                .passed = 1,
+                .failed = 1,
+                .errors = 1,
+                .success = {1, 2},
+                .tool_selection = {1999, 2000},
+                .precision = {1, 1},
+                .recall = {1, 1},
+                .f1 = {2, 3},
+                .trajectory = {0, 1},
+                .usage = {220, 0, 0, 22, 0},
+                .cost_nano = -1,
+                .p50_latency_ms = 713,
+                .p95_latency_ms = 61002,
+                .steps = 14,
+                .calls = 3},
+};
+
+static void shows_rows_reasons_and_totals(void)
+{
+    struct buf out = {0};
+    report_table(&out, &report, false);
+    buf_char(&out, '\0');
+    CHECK_TEXT(out.p,
+               "task         outcome  calls  steps  tokens      cost      time\n"
+               "margin-drop  pass       1/1      2     242   0.00125   0.713 s\n"
+               "价格         fail         2     12       ?  unpriced  61.002 s\n"
+               "lost         error        -      -       -         -         -\n"
+               "\n"
+               "fail 价格\n"
+               "  calls\n"
+               "    call 1 of 1: get_price.args.sku: expected \"A-1\", got \"A1\"\n"
+               "    call 2 x was not expected\n"
+               "  assay trace show runs/demo/traces/x.jsonl\n"
+               "\n"
+               "error lost\n"
+               "  c/lost.yaml is  [31mnot there\n"
+               "\n"
+               "1 passed, 1 failed, 1 errors\n"
+               "success 50.0%, tool selection 99.9%, arguments -, trajectory 0.0%, f1 66.7%\n"
+               "14 steps, 3 calls, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
+               "61.002 s\n"
+               "runs/demo\n");
+    buf_free(&out);
+}
+
+/* Without colour there is no escape; with it every row still has its text. */
+static void colours_only_when_asked(void)
+{
+    struct buf plain = {0}, coloured = {0};
+    report_table(&plain, &report, false);
+    report_table(&coloured, &report, true);
+    CU_ASSERT_EQUAL(memchr(plain.p, '\033', plain.n), NULL);
+    CU_ASSERT(str_find(buf_str(&coloured), STR("\033[32mpass   \033[0m")) != SIZE_MAX);
+    CU_ASSERT(str_find(buf_str(&coloured), STR("\033[31mfail   \033[0m")) != SIZE_MAX);
+    buf_free(&plain);
+    buf_free(&coloured);
+}
+
+/* Widths by Unicode's EastAsianWidth.txt. */
+static void widths_are_those_of_a_terminal(void)
+{
+    static const struct {
+        const char *text;
+        size_t width;
+    } cases[] = {{"", 0},          {"abc", 3},    {"价格", 4},    {"ｆｕｌｌ", 8},
+                 {"e\xcc\x81", 1}, {"한국어", 6}, {"かな", 4},    {"é", 1},
+                 {"🙂", 2},      {"½…", 2},     {"\xff\xfe", 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CU_ASSERT_EQUAL(text_width(str_of(cases[i].text)), cases[i].width);
+    }
+}
+
+static void long_texts_are_cut_with_their_size(void)
+{
+    struct buf out = {0};
+    block_add(&out, STR("价格价格\nabc"), 2, 3);
+    block_add(&out, STR("a\tb\r\n\nc\xff"), 1, 0);
+    block_add(&out, STR(""), 1, 0);
+    buf_char(&out, '\0');
+    CHECK_TEXT(out.p, "  价格价\n  … (3 of 8 characters)\n a b \n \n c\xef\xbf\xbd\n \n");
+    buf_free(&out);
+}
+
+TESTS(table, {"table_shows_rows_reasons_and_totals", shows_rows_reasons_and_totals},
+      {"table_uses_colours_only_when_asked", colours_only_when_asked},
+      {"text_width_is_that_of_a_terminal", widths_are_those_of_a_terminal},
+      {"block_cuts_long_texts_and_says_so", long_texts_are_cut_with_their_size})
