@@ -437,7 +437,7 @@ static bool last_is_unfinished(const struct val *list)
         return false;
     }
     const struct val *last = &list->items[list->count - 1];
-    if (val_path(last, "response", "assay", NULL) != NULL) {
+    if (val_is(val_path(last, "response", "assay", NULL), VAL_OBJECT)) {
         return false;
     }
     bool whole = val_path(last, "response", "body", NULL) != NULL;

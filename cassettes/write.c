@@ -247,7 +247,8 @@ static void add_json_printable(struct buf *out, struct str json)
     }
 }
 
-/* A request's body as it is stored: pretty JSON with a newline where it is JSON. */
+/* A request's body as it is stored: pretty JSON with a newline where it is a JSON object or list.
+ */
 static void stored_request(const struct interaction *it, struct buf *out)
 {
     struct arena *arena = arena_new();
@@ -256,7 +257,7 @@ static void stored_request(const struct interaction *it, struct buf *out)
     if (json == NULL && json_parse(arena, NULL, it->request_body, &parsed, NULL) == 0) {
         json = parsed;
     }
-    if (json == NULL) {
+    if (!val_is(json, VAL_OBJECT) && !val_is(json, VAL_ARRAY)) {
         redact_text(it->request_body, out, NULL);
     } else {
         struct buf pretty = {0};
