@@ -95,7 +95,7 @@ static void check_argument(const struct report *r, const struct tool_spec *tool,
                 "the tool \"%.*s\" does not allow this for \"%.*s\": ", STR_FMT(tool->name),
                 STR_FMT(arg->key));
         buf_add(&message, buf_str(&why));
-        tell(r, arg->value.line, arg->value.column, "error", "bad_argument", &message);
+        tell(r, value->line, value->column, "error", "bad_argument", &message);
     }
     buf_free(&why);
     schema_free(schema);

@@ -110,7 +110,8 @@ bool golden_numbers(struct str text, bool (*found)(void *ctx, struct str number)
 {
     bool done = false;
     for (size_t at = 0; at < text.n && !done;) {
-        bool point = text.p[at] == '.' && is_digit(text, at + 1);
+        bool point =
+            text.p[at] == '.' && is_digit(text, at + 1) && (at == 0 || !is_digit(text, at - 1));
         if (!point && !is_digit(text, at)) {
             at++;
             continue;

@@ -1,0 +1,355 @@
+#include "ci/testing/testing.h"
+#include "goldens/golden.h"
+#include "kernel/base/json.h"
+#include "kernel/base/yaml.h"
+#include "kernel/drive/files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Writes `text` as a set in a new folder and loads it. */
+static int load_text(struct arena *arena, const char *text, struct golden_set **out, struct err *e)
+{
+    const char *path = path_join(arena, testing_dir(), "set.yaml");
+    CU_ASSERT_EQUAL_FATAL(file_replace(path, str_of(text), e), 0);
+    return golden_load(path, out, e);
+}
+
+#define HEAD "version: 1\nname: s\n"
+#define TASK HEAD "tasks:\n- id: a\n  prompt: p\n"
+
+/* What is refused, where, and a part of what is said. */
+static const struct {
+    const char *yaml;
+    uint32_t line;
+    uint32_t column;
+    const char *says;
+} refused[] = {
+    {"name: s\ntasks: [{id: a, prompt: p}]\n", 1, 1, "version"},
+    {"version: 1\ntasks: [{id: a, prompt: p}]\n", 1, 1, "name"},
+    {HEAD, 1, 1, "tasks"},
+    {HEAD "tasks: []\n", 3, 8, "1 to"},
+    {HEAD "tasks: {}\n", 3, 8, "list"},
+    {HEAD "task: []\n", 3, 1, "tasks"},
+    {HEAD "models: [x]\ntasks: [{id: a, prompt: p}]\n", 3, 9, "does not support"},
+    {HEAD "include: [x]\ntasks: [{id: a, prompt: p}]\n", 3, 10, "does not support"},
+    {HEAD "defaults: {budget: {step: 1}}\ntasks: [{id: a, prompt: p}]\n", 3, 21, "steps"},
+    {HEAD "defaults: {budget: {steps: 0}}\ntasks: [{id: a, prompt: p}]\n", 3, 28, "1"},
+    {HEAD "defaults: {budget: {cost_usd: -1}}\ntasks: [{id: a, prompt: p}]\n", 3, 31, "0"},
+    {HEAD "defaults: {trials: 0}\ntasks: [{id: a, prompt: p}]\n", 3, 20, "1"},
+    {HEAD "defaults: {tools: nowhere.yaml}\ntasks: [{id: a, prompt: p}]\n", 3, 19, "nowhere.yaml"},
+    {HEAD "defaults: {tools: 5}\ntasks: [{id: a, prompt: p}]\n", 3, 19, "path of a tool file"},
+    {HEAD "defaults: {tools: [{builtin: calculato}]}\ntasks: [{id: a, prompt: p}]\n", 3, 30,
+     "calculator"},
+    {HEAD "tasks: [x]\n", 3, 9, "map"},
+    {HEAD "tasks: [{prompt: p}]\n", 3, 9, "id"},
+    {HEAD "tasks: [{id: a}]\n", 3, 9, "prompt"},
+    {HEAD "tasks: [{id: a, prompt: ''}]\n", 3, 25, "empty"},
+    {HEAD "tasks: [{id: a/b, prompt: p}]\n", 3, 14, "file name"},
+    {HEAD "tasks: [{id: '', prompt: p}]\n", 3, 14, "file name"},
+    {HEAD "tasks: [{id: '..', prompt: p}]\n", 3, 14, "file name"},
+    {HEAD "tasks: [{id: 5, prompt: p}]\n", 3, 14, "string"},
+    {HEAD "tasks: [{id: a, turns: []}]\n", 3, 24, "does not support"},
+    {HEAD "tasks: [{id: a, promt: p}]\n", 3, 17, "prompt"},
+    {HEAD "tasks:\n- {id: a, prompt: p}\n- {id: b, prompt: p}\n- {id: A, prompt: p}\n", 6, 3,
+     "line 4"},
+    {HEAD "tasks:\n- {id: a.2, prompt: p}\n- {id: a, prompt: p}\n", 4, 3, "further trial"},
+    {TASK "  tags: x\n", 6, 9, "list"},
+    {TASK "  tags: [1]\n", 6, 10, "tag"},
+    {TASK "  expect: x\n", 6, 11, "map"},
+    {TASK "  expect: {call: {}}\n", 6, 12, "calls"},
+    {TASK "  expect: {calls: []}\n", 6, 19, "map"},
+    {TASK "  expect: {calls: {}}\n", 6, 19, "list"},
+    {TASK "  expect: {calls: {mode: some, list: []}}\n", 6, 26, "superset"},
+    {TASK "  expect: {calls: {list: [], extra_args: maybe}}\n", 6, 42, "ignore"},
+    {TASK "  expect: {calls: {list: [5]}}\n", 6, 27, "tool's name"},
+    {TASK "  expect: {calls: {list: [{a: {}, b: {}}]}}\n", 6, 27, "one key"},
+    {TASK "  expect: {calls: {list: [{a: 5}]}}\n", 6, 31, "`- a: {}`"},
+    {TASK "  expect: {calls: {list: [a: ]}}\n", 6, 27, "`- a: {}`"},
+    {TASK "  expect: {calls: {list: [{parallel: []}]}}\n", 6, 38, "at least one"},
+    {TASK "  expect: {calls: {list: [{a: {x: {regex: '('}}}]}}\n", 6, 43, "regular expression"},
+    {TASK "  expect: {forbid: a}\n", 6, 20, "list"},
+    {TASK "  expect: {forbid: [{}]}\n", 6, 21, "name of a tool"},
+    {TASK "  expect: {no_calls: 1}\n", 6, 22, "true"},
+    {TASK "  expect: {no_calls: true, calls: {list: [a]}}\n", 6, 22, "contradicts"},
+    {TASK "  expect: {answer: 4.2}\n", 6, 20, "a number"},
+    {TASK "  expect: {answer: {like: a}}\n", 6, 21, "like"},
+    {TASK "  expect: {answer: {}}\n", 6, 20, "exactly one"},
+    {TASK "  expect: {answer: {contains: a, equals: b}}\n", 6, 20, "all"},
+    {TASK "  expect: {answer: {rubric: nice}}\n", 6, 29, "does not support"},
+    {TASK "  expect: {answer: {number: 4}}\n", 6, 29, "map"},
+    {TASK "  expect: {answer: {number: {within: 1}}}\n", 6, 29, "value"},
+    {TASK "  expect: {answer: {number: {value: x}}}\n", 6, 37, "number"},
+    {TASK "  expect: {answer: {number: {value: 1, within: -1}}}\n", 6, 48, "below 0"},
+    {TASK "  expect: {answer: {json: {path: a}}}\n", 6, 27, "exactly one"},
+    {TASK "  expect: {answer: {json: {path: a, eq: 1}}}\n", 6, 37, "equals"},
+    {TASK "  expect: {answer: {schema: {type: 5}}}\n", 6, 29, "JSON Schema"},
+    {TASK "  expect: {answer: {all: []}}\n", 6, 26, "not empty"},
+    {TASK "  expect: {answer: {not: {any: [{like: a}]}}}\n", 6, 34, "like"},
+    {TASK "  expect: {limits: {steps: 0}}\n", 6, 28, "1"},
+    {TASK "  expect: {limits: {stepz: 1}}\n", 6, 21, "steps"},
+    {TASK "  expect: {limits: {seconds: x}}\n", 6, 30, "number"},
+    {TASK "  expect: {status: done}\n", 6, 20, "completed"},
+};
+
+static void names_the_place_of_every_mistake(void)
+{
+    struct arena *arena = arena_new();
+    const char *path = path_join(arena, testing_dir(), "set.yaml");
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct err e = {0};
+        struct golden_set *set;
+        CU_ASSERT_EQUAL_FATAL(file_replace(path, str_of(refused[i].yaml), &e), 0);
+        int rc = golden_load(path, &set, &e);
+        bool good = rc == ERR_INPUT && e.line == refused[i].line && e.column == refused[i].column &&
+                    strstr(e.message, refused[i].says) != NULL;
+        if (!good) {
+            printf("\n  case %zu: %s  gave %d at %u:%u %s\n", i, refused[i].yaml, rc, e.line,
+                   e.column, e.message);
+        }
+        CU_ASSERT(good);
+    }
+    arena_free(arena);
+}
+
+static void tells_a_missing_file_from_a_bad_one(void)
+{
+    struct golden_set *set;
+    struct err e = {0};
+    CU_ASSERT_EQUAL(golden_load("no/such/set.yaml", &set, &e), ERR_NOT_FOUND);
+    CU_ASSERT_EQUAL(golden_load("goldens", &set, &e), ERR_IO);
+    CU_ASSERT_EQUAL(golden_load("goldens/golden.h", &set, &e), ERR_INPUT);
+}
+
+static void tasks_inherit_and_override_the_defaults(void)
+{
+    struct arena *arena = arena_new();
+    struct golden_set *set;
+    struct err e = {0};
+    int rc = load_text(arena,
+                       HEAD "defaults:\n"
+                            "  system: be brief\n"
+                            "  tools: [{builtin: calculator}]\n"
+                            "  budget: {steps: 4, cost_usd: 0.25}\n"
+                            "  trials: 3\n"
+                            "tasks:\n"
+                            "- {id: a, prompt: p, fake: x/a.yaml, tags: [t, u]}\n"
+                            "- {id: b, prompt: p, system: other, budget: {steps: 9, tokens: 7}, "
+                            "trials: 1, tools: [{builtin: now}, {builtin: calculator}]}\n"
+                            "- {id: c, prompt: p, system: null, tools: null}\n",
+                       &set, &e);
+    CU_ASSERT_EQUAL_FATAL(rc, 0);
+    const struct golden_task *a = &set->tasks[0];
+    const struct golden_task *b = &set->tasks[1];
+    const struct golden_task *c = &set->tasks[2];
+    size_t n;
+    CU_ASSERT_EQUAL(set->n_tasks, 3);
+    CU_ASSERT(str_is(a->system, "be brief"));
+    CU_ASSERT_EQUAL(a->budget.steps, 4);
+    CU_ASSERT_EQUAL(a->budget.cost_nano, 250000000);
+    CU_ASSERT_EQUAL(a->budget.tokens, 60000);
+    CU_ASSERT_EQUAL(a->trials, 3);
+    CU_ASSERT_EQUAL(a->n_tags, 2);
+    CU_ASSERT(str_ends(str_of(a->fake), "/x/a.yaml"));
+    CU_ASSERT_EQUAL(a->expect.status, RUN_COMPLETED);
+    CU_ASSERT_EQUAL(a->expect.max_steps, -1);
+    CU_ASSERT(str_is(toolset_specs(a->tools, &n)[0].name, "calculator") && n == 1);
+    CU_ASSERT(str_is(b->system, "other"));
+    CU_ASSERT_EQUAL(b->budget.steps, 9);
+    CU_ASSERT_EQUAL(b->budget.tokens, 7);
+    CU_ASSERT_EQUAL(b->budget.cost_nano, 250000000);
+    CU_ASSERT_EQUAL(b->trials, 1);
+    CU_ASSERT(str_is(toolset_specs(b->tools, &n)[0].name, "now") && n == 2);
+    CU_ASSERT_PTR_NULL(b->fake);
+    CU_ASSERT_PTR_NULL(c->system.p);
+    (void)toolset_specs(c->tools, &n);
+    CU_ASSERT_EQUAL(n, 0);
+    golden_free(set);
+    arena_free(arena);
+}
+
+static void expectations_are_read_as_written(void)
+{
+    struct arena *arena = arena_new();
+    struct golden_set *set;
+    struct err e = {0};
+    int rc = load_text(arena,
+                       TASK "  expect:\n"
+                            "    calls:\n"
+                            "      mode: any_order\n"
+                            "      extra_args: ignore\n"
+                            "      list:\n"
+                            "      - now\n"
+                            "      - parallel: [a, {b: {x: 1}}]\n"
+                            "      - c: {}\n"
+                            "      - parallel: [d]\n"
+                            "    forbid: [f, g]\n"
+                            "    limits: {steps: 3, calls: 2, tokens: 5000, cost_usd: 0.01, "
+                            "seconds: 1.5}\n"
+                            "    status: max_steps\n",
+                       &set, &e);
+    CU_ASSERT_EQUAL_FATAL(rc, 0);
+    const struct golden_expect *x = &set->tasks[0].expect;
+    static const char *const names[] = {"now", "a", "b", "c", "d"};
+    static const uint32_t groups[] = {0, 1, 1, 0, 2};
+    CU_ASSERT_TRUE(x->has_calls);
+    CU_ASSERT_EQUAL(x->mode, GOLDEN_ANY_ORDER);
+    CU_ASSERT_TRUE(x->ignore_extra_args);
+    CU_ASSERT_EQUAL_FATAL(x->n_calls, 5);
+    for (size_t i = 0; i < 5; i++) {
+        CU_ASSERT(str_is(x->calls[i].name, names[i]));
+        CU_ASSERT_EQUAL(x->calls[i].group, groups[i]);
+    }
+    CU_ASSERT_PTR_NULL(x->calls[0].args);
+    CU_ASSERT_PTR_NOT_NULL(x->calls[3].args);
+    CU_ASSERT_EQUAL(x->n_forbid, 2);
+    CU_ASSERT_EQUAL(x->max_steps, 3);
+    CU_ASSERT_EQUAL(x->max_calls, 2);
+    CU_ASSERT_EQUAL(x->max_tokens, 5000);
+    CU_ASSERT_EQUAL(x->max_cost_nano, 10000000);
+    CU_ASSERT_EQUAL(x->max_ms, 1500);
+    CU_ASSERT_EQUAL(x->status, RUN_MAX_STEPS);
+    golden_free(set);
+    arena_free(arena);
+}
+
+static void tasks_that_name_the_same_tool_file_share_it(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    struct golden_set *set;
+    struct err e = {0};
+    const char *path = path_join(arena, dir, "set.yaml");
+    CU_ASSERT_EQUAL_FATAL(file_replace(path_join(arena, dir, "t.yaml"),
+                                       STR("version: 1\ntools: [{builtin: now}]\n"), &e),
+                          0);
+    CU_ASSERT_EQUAL_FATAL(
+        file_replace(path,
+                     STR(HEAD "defaults: {tools: t.yaml}\ntasks:\n- {id: a, prompt: p}\n"
+                              "- {id: b, prompt: p, tools: t.yaml}\n"
+                              "- {id: c, prompt: p, tools: [{builtin: now}]}\n"),
+                     &e),
+        0);
+    CU_ASSERT_EQUAL_FATAL(golden_load(path, &set, &e), 0);
+    CU_ASSERT_PTR_EQUAL(set->tasks[0].tools, set->tasks[1].tools);
+    CU_ASSERT_PTR_NOT_EQUAL(set->tasks[0].tools, set->tasks[2].tools);
+    golden_free(set);
+    arena_free(arena);
+}
+
+/* ---- findings ---- */
+
+struct findings {
+    struct buf text; /* "line:column severity code" lines */
+};
+
+static void note(void *ctx, const struct golden_finding *f)
+{
+    struct findings *all = ctx;
+    CU_ASSERT(f->message.n > 0);
+    buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, f->severity, f->code);
+}
+
+static void doubts_are_found_with_their_places(void)
+{
+    static const struct {
+        const char *yaml;
+        const char *want;
+    } cases[] = {
+        {TASK, "4:3 warning expects_nothing\n"},
+        {TASK "  fake: none.yaml\n  expect: {answer: a}\n", "4:3 error missing_script\n"},
+        {TASK "  fake: set.yaml\n  expect: {answer: a}\n", "2:1 error bad_script\n"},
+        {TASK "  expect: {calls: {list: [nwo]}}\n  tools: [{builtin: now}]\n",
+         "6:27 error unknown_tool\n"},
+        {TASK "  expect: {calls: {list: [task_done]}}\n  tools: [{builtin: task_done}]\n",
+         "6:27 error terminal_call\n"},
+        {TASK "  expect: {calls: {list: [now]}, forbid: [now, pay]}\n"
+              "  tools: [{builtin: now}]\n",
+         "6:27 error forbidden_call\n4:3 warning unknown_forbidden_tool\n"},
+        {TASK "  expect: {calls: {list: [{search_docs: {query: 5, limit: 9, qury: a}}]}}\n"
+              "  tools: [{builtin: search_docs}]\n",
+         "6:49 error bad_argument\n6:59 error bad_argument\n6:62 error unknown_parameter\n"},
+        {TASK "  expect: {calls: {list: [{search_docs: {query: {regex: a}, limit: {range: [1, "
+              "9]}}}]}}\n  tools: [{builtin: search_docs}]\n",
+         ""},
+        {TASK "  expect: {calls: {list: [{search_docs: {query: {equals: 5}}}]}}\n"
+              "  tools: [{builtin: search_docs}]\n",
+         "6:58 error bad_argument\n"},
+        {TASK "  expect: {no_calls: true}\n", ""},
+        {TASK "  expect: {limits: {steps: 1}}\n", ""},
+        {TASK "  expect: {status: max_steps}\n", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena *arena = arena_new();
+        struct golden_set *set;
+        struct err e = {0};
+        struct findings all = {0};
+        int rc = load_text(arena, cases[i].yaml, &set, &e);
+        if (rc != 0) {
+            printf("\n  %s: %s\n", cases[i].yaml, e.message);
+        }
+        CU_ASSERT_EQUAL_FATAL(rc, 0);
+        golden_check(set, note, &all);
+        buf_char(&all.text, '\0');
+        CHECK_TEXT(all.text.p, cases[i].want);
+        buf_free(&all.text);
+        golden_free(set);
+        arena_free(arena);
+    }
+}
+
+/* ---- what we ship ---- */
+
+static void check_schema(struct arena *arena, const char *schema_path, const char *path)
+{
+    struct err e = {0};
+    struct str text;
+    struct val *root;
+    struct val *v;
+    struct schema *schema;
+    struct buf why = {0};
+    CU_ASSERT_EQUAL_FATAL(file_read(arena, schema_path, 1 << 20, &text, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(json_parse(arena, NULL, text, &root, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(schema_new(root, SCHEMA_2020_12, &schema, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(file_read(arena, path, 1 << 20, &text, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(yaml_parse(arena, path, text, YAML_CORE, &v, &e), 0);
+    bool valid = schema_valid(schema, v, &why);
+    buf_char(&why, '\0');
+    CHECK_TEXT(valid ? "" : why.p, "");
+    struct val wrong = *v;
+    wrong.count--; /* the last key, which is required, is gone */
+    CU_ASSERT_FALSE(schema_valid(schema, &wrong, NULL));
+    buf_free(&why);
+    schema_free(schema);
+}
+
+static void shipped_files_fit_their_schemas(void)
+{
+    struct arena *arena = arena_new();
+    check_schema(arena, "goldens/schema/golden.schema.json", "goldens/quickstart.yaml");
+    check_schema(arena, "goldens/schema/tools.schema.json", "goldens/quickstart/tools.yaml");
+    arena_free(arena);
+}
+
+static void the_quickstart_set_raises_no_doubts(void)
+{
+    struct golden_set *set;
+    struct err e = {0};
+    struct findings all = {0};
+    CU_ASSERT_EQUAL_FATAL(golden_load("goldens/quickstart.yaml", &set, &e), 0);
+    CU_ASSERT(set->n_tasks >= 12);
+    golden_check(set, note, &all);
+    buf_char(&all.text, '\0');
+    CHECK_TEXT(all.text.p, "");
+    buf_free(&all.text);
+    golden_free(set);
+}
+
+TESTS(golden_load, {"names_the_place_of_every_mistake", names_the_place_of_every_mistake},
+      {"tells_a_missing_file_from_a_bad_one", tells_a_missing_file_from_a_bad_one},
+      {"tasks_inherit_and_override_the_defaults", tasks_inherit_and_override_the_defaults},
+      {"expectations_are_read_as_written", expectations_are_read_as_written},
+      {"tasks_that_name_the_same_tool_file_share_it", tasks_that_name_the_same_tool_file_share_it},
+      {"doubts_are_found_with_their_places", doubts_are_found_with_their_places},
+      {"shipped_files_fit_their_schemas", shipped_files_fit_their_schemas},
+      {"the_quickstart_set_raises_no_doubts", the_quickstart_set_raises_no_doubts})
