@@ -65,8 +65,8 @@ static void count_outcome(struct eval_summary *s, const struct eval_trial *t)
     }
 }
 
-/* Adds what is known; an unknown of a scored trial makes the sum unknown, one of an error does not:
- * it often stopped before there was anything to know. */
+/* Adds what is known; an unknown of a scored trial makes the sum unknown. One of an error does so
+ * only where nothing was scored: it often stopped before there was anything to know. */
 static void add_amount(int64_t *sum, int64_t more, bool scored)
 {
     if (more < 0) {
@@ -76,9 +76,8 @@ static void add_amount(int64_t *sum, int64_t more, bool scored)
     }
 }
 
-static void sum_amounts(struct eval_summary *s, const struct eval_trial *t)
+static void sum_amounts(struct eval_summary *s, const struct eval_trial *t, bool scored)
 {
-    bool scored = is_scored(t);
     const struct usage *u = &t->result.usage;
     add_amount(&s->usage.input, u->input, scored);
     add_amount(&s->usage.cached, u->cached, scored);
@@ -141,9 +140,11 @@ void report_sum(struct eval_report *r, int64_t allow_errors)
     *s = (struct eval_summary){0};
     for (size_t i = 0; i < r->n; i++) {
         count_outcome(s, &r->trials[i]);
-        sum_amounts(s, &r->trials[i]);
     }
     size_t scored = s->passed + s->failed;
+    for (size_t i = 0; i < r->n; i++) {
+        sum_amounts(s, &r->trials[i], scored == 0 || is_scored(&r->trials[i]));
+    }
     s->success = (struct ratio){(int64_t)s->passed, (int64_t)scored};
     sum_scores(r, s);
     sum_latency(r, s);
