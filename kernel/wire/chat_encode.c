@@ -3,7 +3,7 @@
 #include "kernel/base/json.h"
 #include "kernel/wire/wire_int.h"
 
-void add_key(struct buf *out, const char *name)
+void wire_add_key(struct buf *out, const char *name)
 {
     buf_addz(out, ",\"");
     buf_addz(out, name);
@@ -12,14 +12,14 @@ void add_key(struct buf *out, const char *name)
 
 static void add_calls(struct buf *out, const struct message *m)
 {
-    add_key(out, "tool_calls");
+    wire_add_key(out, "tool_calls");
     for (size_t i = 0; i < m->n_calls; i++) {
         const struct tool_call *call = &m->calls[i];
         buf_addz(out, i == 0 ? "[{\"id\":" : ",{\"id\":");
         json_add_string(out, call->id);
         buf_addz(out, ",\"type\":\"function\",\"function\":{\"name\":");
         json_add_string(out, call->name);
-        add_key(out, "arguments");
+        wire_add_key(out, "arguments");
         json_add_string(out, call->arguments);
         buf_addz(out, "}}");
     }
@@ -37,17 +37,17 @@ static void add_message(struct buf *out, const struct message *m)
     }
     buf_char(out, '"');
     if (m->role == ROLE_TOOL) {
-        add_key(out, "tool_call_id");
+        wire_add_key(out, "tool_call_id");
         json_add_string(out, m->call_id);
     }
-    add_key(out, "content");
+    wire_add_key(out, "content");
     if (m->role == ROLE_ASSISTANT && m->content_null) {
         buf_addz(out, "null");
     } else {
         json_add_string(out, m->content);
     }
     if (m->role == ROLE_ASSISTANT && m->reasoning.p != NULL) {
-        add_key(out, "reasoning_content");
+        wire_add_key(out, "reasoning_content");
         json_add_string(out, m->reasoning);
     }
     if (m->role == ROLE_ASSISTANT && m->n_calls > 0) {
@@ -61,11 +61,11 @@ static void add_tool(struct buf *out, const struct tool_spec *tool)
     buf_addz(out, "{\"type\":\"function\",\"function\":{\"name\":");
     json_add_string(out, tool->name);
     if (tool->description.n > 0) {
-        add_key(out, "description");
+        wire_add_key(out, "description");
         json_add_string(out, tool->description);
     }
     if (tool->parameters.n > 0) {
-        add_key(out, "parameters");
+        wire_add_key(out, "parameters");
         buf_add(out, tool->parameters);
     }
     buf_addz(out, "}}");
@@ -75,7 +75,7 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
 {
     buf_addz(out, "{\"model\":");
     json_add_string(out, rq->model);
-    add_key(out, "messages");
+    wire_add_key(out, "messages");
     buf_char(out, '[');
     for (size_t i = 0; i < rq->n_messages; i++) {
         buf_addz(out, i == 0 ? "" : ",");
@@ -83,7 +83,7 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
     }
     buf_char(out, ']');
     if (rq->n_tools > 0) {
-        add_key(out, "tools");
+        wire_add_key(out, "tools");
         for (size_t i = 0; i < rq->n_tools; i++) {
             buf_char(out, i == 0 ? '[' : ',');
             add_tool(out, &rq->tools[i]);
@@ -94,11 +94,11 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
         buf_addz(out, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     }
     if (rq->temperature.n > 0) {
-        add_key(out, "temperature");
+        wire_add_key(out, "temperature");
         buf_add(out, rq->temperature);
     }
     if (rq->max_tokens >= 0) {
-        add_key(out, "max_completion_tokens");
+        wire_add_key(out, "max_completion_tokens");
         buf_int(out, rq->max_tokens);
     }
     buf_char(out, '}');

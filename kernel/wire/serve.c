@@ -88,7 +88,7 @@ static void add_call_head(struct buf *out, const struct tool_call *call)
 
 static void add_calls(struct buf *out, const struct reply *r)
 {
-    add_key(out, "tool_calls");
+    wire_add_key(out, "tool_calls");
     for (size_t i = 0; i < r->n_calls; i++) {
         buf_addz(out, i == 0 ? "[{" : ",{");
         add_call_head(out, &r->calls[i]);
@@ -100,7 +100,7 @@ static void add_calls(struct buf *out, const struct reply *r)
 
 static void add_content(struct buf *out, struct str content, bool null)
 {
-    add_key(out, "content");
+    wire_add_key(out, "content");
     if (null) {
         buf_addz(out, "null");
     } else {
@@ -116,11 +116,11 @@ static void add_whole(const struct writing *w)
     buf_addz(out, ",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\"");
     add_content(out, r->content, r->content_null || refused(r));
     if (refused(r)) {
-        add_key(out, "refusal");
+        wire_add_key(out, "refusal");
         json_add_string(out, r->content);
     }
     if (r->reasoning.p != NULL) {
-        add_key(out, "reasoning_content");
+        wire_add_key(out, "reasoning_content");
         json_add_string(out, r->reasoning);
     }
     if (r->n_calls > 0) {

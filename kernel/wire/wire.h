@@ -62,7 +62,7 @@ void wire_decoder_free(struct wire_decoder *d); /* NULL allowed */
 void wire_decoder_feed(struct wire_decoder *d, struct str bytes);
 
 /* Text of the reply that came since the last call (streamed answers only); n 0 = none. Valid until
- * the next feed. */
+ * the next feed or end. */
 struct str wire_decoder_delta(struct wire_decoder *d);
 
 /* The body has ended (`clean`: as it should; else reset, timeout or refused). What it was into

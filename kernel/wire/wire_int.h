@@ -141,5 +141,5 @@ void messages_body(struct draft *d, const struct val *v);
 int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
 
 /* ,"name": with its comma and quotes; for writing members after the first. */
-void add_key(struct buf *out, const char *name);
+void wire_add_key(struct buf *out, const char *name);
 #endif
