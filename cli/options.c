@@ -113,49 +113,72 @@ int options_parse(const struct option *options, size_t n, int argc, char **argv,
     return 0;
 }
 
+/* One limit of --budget. */
+struct limit {
+    const char *name;
+    int scale;   /* decimals that count */
+    int64_t min; /* in units of 10^-scale */
+    int64_t *out;
+    bool given;
+};
+
+static struct limit *find_limit(struct limit *limits, size_t n, struct str name, struct err *e)
+{
+    const char *names[OPTIONS_MAX];
+    for (size_t i = 0; i < n; i++) {
+        if (str_is(name, limits[i].name)) {
+            return &limits[i];
+        }
+        names[i] = limits[i].name;
+    }
+    const char *close = text_closest(name, names, n);
+    err_set(e, ERR_USAGE,
+            "--budget: unknown key \"%.*s\"%s%s; known: steps, tokens, seconds, cost_usd, calls, "
+            "calls_per_reply",
+            STR_FMT(name), close == NULL ? "" : "; did you mean ", close == NULL ? "" : close);
+    return NULL;
+}
+
+static int set_limit(struct limit *limit, struct str number, struct err *e)
+{
+    int64_t value = 0;
+    if (limit->given) {
+        return err_set(e, ERR_USAGE, "--budget: %s is given twice", limit->name);
+    }
+    limit->given = true;
+    if (number.n == 0 || number.n > 18 || strspn(number.p, "0123456789.") < number.n ||
+        !num_scaled(number, limit->scale, &value) || value < limit->min ||
+        (limit->scale == 0 && !num_is_integer(number)) || value > INT64_MAX / 2000) {
+        return err_set(e, ERR_USAGE, "--budget: %s wants a %s of at least %lld, got \"%.*s\"",
+                       limit->name, limit->scale == 0 ? "whole number" : "number",
+                       (long long)limit->min, STR_FMT(number));
+    }
+    *limit->out = value;
+    return 0;
+}
+
 int budget_parse(const char *text, struct budget *budget, struct err *e)
 {
-    const struct {
-        const char *name;
-        int scale;
-        int64_t min;
-        int64_t *out;
-    } keys[] = {
-        {"steps", 0, 1, &budget->steps},     {"tokens", 0, 1, &budget->tokens},
-        {"seconds", 0, 1, &budget->seconds}, {"cost_usd", 9, 0, &budget->cost_nano},
-        {"calls", 0, 0, &budget->calls},     {"calls_per_reply", 0, 1, &budget->calls_per_reply}};
-    enum { N_KEYS = sizeof keys / sizeof keys[0] };
+    struct limit limits[] = {{"steps", 0, 1, &budget->steps, false},
+                             {"tokens", 0, 1, &budget->tokens, false},
+                             {"seconds", 0, 1, &budget->seconds, false},
+                             {"cost_usd", 9, 0, &budget->cost_nano, false},
+                             {"calls", 0, 0, &budget->calls, false},
+                             {"calls_per_reply", 0, 1, &budget->calls_per_reply, false}};
     struct str rest = str_of(text);
-    while (rest.n > 0) {
+    for (bool more = true; more;) {
         size_t comma = str_find(rest, STR(","));
         struct str item = str_slice(rest, 0, comma);
-        rest = comma == SIZE_MAX ? (struct str){NULL, 0} : str_slice(rest, comma + 1, rest.n);
+        more = comma != SIZE_MAX;
+        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
         size_t eq = str_find(item, STR("="));
-        struct str name = str_slice(item, 0, eq);
         struct str number = eq == SIZE_MAX ? STR("") : str_slice(item, eq + 1, item.n);
-        const char *names[N_KEYS];
-        size_t i = 0;
-        while (i < N_KEYS && !str_is(name, keys[i].name)) {
-            names[i] = keys[i].name;
-            i++;
+        struct limit *limit =
+            find_limit(limits, sizeof limits / sizeof limits[0], str_slice(item, 0, eq), e);
+        int rc = limit == NULL ? ERR_USAGE : set_limit(limit, number, e);
+        if (rc != 0) {
+            return rc;
         }
-        if (i == N_KEYS) {
-            const char *close = text_closest(name, names, N_KEYS);
-            return err_set(e, ERR_USAGE,
-                           "--budget: unknown key \"%.*s\"%s%s; known: steps, tokens, seconds, "
-                           "cost_usd, calls, calls_per_reply",
-                           STR_FMT(name), close == NULL ? "" : "; did you mean ",
-                           close == NULL ? "" : close);
-        }
-        int64_t value = 0;
-        if (number.n == 0 || number.n > 18 || strspn(number.p, "0123456789.") < number.n ||
-            !num_scaled(number, keys[i].scale, &value) || value < keys[i].min ||
-            (keys[i].scale == 0 && !num_is_integer(number)) || value > INT64_MAX / 2000) {
-            return err_set(e, ERR_USAGE, "--budget: %s wants a %s of at least %lld, got \"%.*s\"",
-                           keys[i].name, keys[i].scale == 0 ? "whole number" : "number",
-                           (long long)keys[i].min, STR_FMT(number));
-        }
-        *keys[i].out = value;
     }
     return 0;
 }

@@ -37,7 +37,8 @@ static const char help_text[] =
     "\n"
     "the run\n"
     "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "
-    "default)\n"
+    "default);\n"
+    "                      \"\" offers none\n"
     "  --system TEXT       the system message\n"
     "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"
     "  --trace FILE        write the event log; - is standard output\n"
@@ -147,6 +148,9 @@ static int fill_options(const struct request *q, struct arena *arena, struct rig
     }
     if (rc == 0 && strcmp(q->prompt, "-") == 0) {
         rc = file_read(arena, "-", PROMPT_BYTES_MAX, &o->prompt, e);
+    }
+    if (rc == 0 && o->prompt.n == 0) {
+        rc = err_set(e, ERR_USAGE, "the prompt is empty; assay run --help shows an example");
     }
     if (rc == 0 && utf8_invalid_at(o->prompt) != SIZE_MAX) {
         rc = err_set(e, ERR_INPUT, "the prompt is not UTF-8");

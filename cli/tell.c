@@ -182,6 +182,9 @@ static int add_builtins(struct toolset *t, struct str names, struct err *e)
         if (rc != 0) {
             return rc;
         }
+        if (comma == names.n - 1) {
+            return err_set(e, ERR_USAGE, "--tools ends with a comma; expected one more tool");
+        }
         names = comma == SIZE_MAX ? (struct str){NULL, 0} : str_slice(names, comma + 1, names.n);
     }
     return 0;

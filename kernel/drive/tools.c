@@ -401,9 +401,14 @@ static int check_new(struct toolset *set, const struct draft *t, struct err *e)
     const struct tool_def *def = &set->defs[other];
     const struct val *at = val_get(t->at, "name");
     at = at == NULL ? t->at : at;
-    return err_at(e, ERR_INPUT, t->doc.file, at == NULL ? 0 : at->line, at == NULL ? 0 : at->column,
+    uint32_t line = at == NULL ? 0 : at->line, column = at == NULL ? 0 : at->column;
+    if (def->file == NULL) {
+        return err_at(e, ERR_INPUT, t->doc.file, line, column,
+                      "there is already a tool called %.*s, a built-in one", STR_FMT(t->spec.name));
+    }
+    return err_at(e, ERR_INPUT, t->doc.file, line, column,
                   "there is already a tool called %.*s (%s, line %u)", STR_FMT(t->spec.name),
-                  def->file == NULL ? "built in" : def->file, (unsigned)def->line);
+                  def->file, (unsigned)def->line);
 }
 
 static int read_tool(struct toolset *set, struct draft *t, struct err *e)

@@ -1,0 +1,119 @@
+#include "ci/testing/testing.h"
+#include "cli/tests/program.h"
+
+#include <string.h>
+
+static const char *const verbs[] = {"run", "eval", "golden", "cassette", "fake", "trace"};
+enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
+
+static void version(void)
+{
+    const struct ran *r = ASSAY("--version");
+    CHECK_STATUS(r, 0);
+    CU_ASSERT(strncmp(r->out, "assay ", 6) == 0 && count_lines(r->out) == 1 && r->err_n == 0);
+}
+
+static void help(void)
+{
+    const char *const words[] = {"--help", "-h", "help"};
+    for (size_t i = 0; i < 3; i++) {
+        const struct ran *r = ASSAY(words[i]);
+        CHECK_STATUS(r, 0);
+        CHECK_OUT(r, "example");
+        for (size_t v = 0; v < N_VERBS; v++) {
+            CHECK_OUT(r, path_of("\n  %s ", verbs[v]));
+        }
+    }
+}
+
+static void every_verb(void)
+{
+    for (size_t v = 0; v < N_VERBS; v++) {
+        const struct ran *r = ASSAY(verbs[v], "--help");
+        CHECK_STATUS(r, 0);
+        CHECK_OUT(r, "\nexample");
+        CHECK_OUT(r, path_of("usage: assay %s ", verbs[v]));
+        CHECK_OUT(r, path_of("\n  assay %s ", verbs[v])); /* the example's command */
+        CU_ASSERT(r->err_n == 0);
+        r = ASSAY(verbs[v], "-h");
+        CHECK_STATUS(r, 0);
+    }
+}
+
+static void nothing(void)
+{
+    const struct ran *r = program_run((const char *const[]){NULL}, NULL);
+    CHECK_STATUS(r, 2);
+    CU_ASSERT(strstr(r->out, "usage:") != NULL || strstr(r->err, "usage:") != NULL);
+}
+
+/* Words that mean nothing: one line, status 2, and the closest that means something. */
+static void bad_usage(void)
+{
+    static const struct {
+        const char *words[8];
+        const char *part;
+    } cases[] = {
+        {{"evall"}, "did you mean \"eval\"?"},
+        {{"runn", "x"}, "did you mean \"run\"?"},
+        {{"xyzzy"}, "assay --help"},
+        {{""}, "verb"},
+        {{"run"}, "prompt"},
+        {{"run", "--fake", "s.yaml"}, "prompt"},
+        {{"run", "a", "b"}, "quotes"},
+        {{"run", "--fak", "s.yaml", "x"}, "did you mean --fake?"},
+        {{"run", "--zzzz", "x"}, "--zzzz"},
+        {{"run", "-x", "hello"}, "-x"},
+        {{"run", "x", "--fake"}, "--fake wants a value"},
+        {{"run", "x", "--json=1"}, "--json takes no value"},
+        {{"run", "x", "--json", "--json"}, "--json is given twice"},
+        {{"run", "x", "--fake", "a", "--replay", "b"}, "one of"},
+        {{"run", "x", "--fake", "a", "--record", "b"}, "one of"},
+        {{"run", "x", "--max-tokens", "many"}, "--max-tokens wants a whole number"},
+        {{"run", "x", "--max-tokens", "0"}, "--max-tokens wants a whole number"},
+        {{"run", "x", "--seed", "99999999999999999999"}, "--seed wants a whole number"},
+        {{"run", "x", "--temperature", "warm"}, "--temperature wants a number"},
+        {{"run", "x", "--temperature", "-1"}, "--temperature wants a number"},
+        {{"run", "x", "--match", "closest"}, "--match"},
+        {{"run", "x", "--mode", "once", "--fake", "a"}, "--record"},
+        {{"run", "x", "--mode", "sometimes", "--record", "a"}, "--mode"},
+        {{"run", "x", "--provider", "acme"}, "--provider acme"},
+        {{"eval"}, "golden set"},
+        {{"eval", "a.yaml", "--fake", "--replay", "b"}, "one of"},
+        {{"eval", "a.yaml", "--jobs", "0"}, "--jobs wants a whole number from 1"},
+        {{"eval", "a.yaml", "--jobs", "-1"}, "--jobs wants a whole number from 1"},
+        {{"eval", "a.yaml", "--trials", "x"}, "--trials wants a whole number"},
+        {{"eval", "a.yaml", "--job", "3"}, "did you mean --jobs?"},
+        {{"golden"}, "check"},
+        {{"golden", "chek", "a.yaml"}, "check"},
+        {{"golden", "check"}, "FILE"},
+        {{"cassette", "show"}, "file"},
+        {{"cassette", "shwo", "a"}, "show"},
+        {{"cassette"}, "show"},
+        {{"fake"}, "check"},
+        {{"trace"}, "show"},
+        {{"trace", "show"}, "FILE"},
+        {{"trace", "show", "--ful", "a"}, "did you mean --full?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct ran *r = program_run(cases[i].words, NULL);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].part);
+    }
+}
+
+static void closed_output(void)
+{
+    struct program_options o = {.out = "/dev/full"};
+    const struct ran *r = ASSAY_WITH(&o, "--help");
+    CHECK_STATUS(r, 4);
+    CHECK_ERR(r, "standard output cannot be written");
+    CU_ASSERT(count_lines(r->err) == 1);
+}
+
+TESTS(help, {"version_is_one_line", version}, {"help_lists_every_verb", help},
+      {"every_verb_has_help_with_an_example", every_verb},
+      {"no_words_are_bad_usage_with_help", nothing},
+      {"bad_usage_is_one_line_with_what_to_try", bad_usage},
+      {"output_that_cannot_be_written_is_told", closed_output})

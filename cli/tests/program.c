@@ -1,0 +1,410 @@
+#define _DEFAULT_SOURCE /* wait4 */
+#include "program.h"
+
+#include "ci/testing/testing.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RUNS = 16, PATHS = 64, PATH_BYTES = 4096, LIMIT_S = 40, SHOWN_BYTES = 2000 };
+
+void fail_test(const char *file, int line, const char *fmt, ...)
+{
+    va_list args;
+    printf("\n%s:%d: ", file, line);
+    va_start(args, fmt);
+    vprintf(fmt, args);
+    va_end(args);
+    printf("\n");
+    CU_assertImplementation(CU_FALSE, (unsigned)line, "FAIL", file, "", CU_FALSE);
+}
+
+/* ---- files ---- */
+
+static char *next_path(void)
+{
+    static char paths[PATHS][PATH_BYTES];
+    static unsigned turn;
+    return paths[turn++ % PATHS];
+}
+
+/* The same for what is needed only here, so that running a program uses up no path of a test. */
+static const char *own_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static const char *own_path(const char *fmt, ...)
+{
+    static char paths[8][PATH_BYTES];
+    static unsigned turn;
+    char *path = paths[turn++ % 8];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(path, PATH_BYTES, fmt, args);
+    va_end(args);
+    return path;
+}
+
+const char *path_of(const char *fmt, ...)
+{
+    char *path = next_path();
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(path, PATH_BYTES, fmt, args);
+    va_end(args);
+    if (n < 0 || n >= PATH_BYTES) {
+        FAIL("a path is too long: %s", path);
+    }
+    return path;
+}
+
+const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t n)
+{
+    const char *path = path_of("%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    if (f == NULL || fwrite(bytes, 1, n, f) != n || fclose(f) != 0) {
+        FAIL("%s cannot be written: %s", path, strerror(errno));
+    }
+    return path;
+}
+
+const char *write_text(const char *dir, const char *name, const char *text)
+{
+    return write_bytes(dir, name, text, strlen(text));
+}
+
+static char *slurp(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) {
+        return NULL;
+    }
+    size_t room = 1 << 16, have = 0, got;
+    char *text = malloc(room);
+    while (text != NULL && (got = fread(text + have, 1, room - have - 1, f)) > 0) {
+        have += got;
+        if (room - have < 2) {
+            room *= 2;
+            char *more = realloc(text, room);
+            if (more == NULL) {
+                free(text);
+            }
+            text = more;
+        }
+    }
+    fclose(f);
+    if (text == NULL) {
+        abort();
+    }
+    text[have] = '\0';
+    *n = have;
+    return text;
+}
+
+const char *read_text(const char *path, size_t *n)
+{
+    static char *texts[RUNS];
+    static unsigned turn;
+    char **text = &texts[turn++ % RUNS];
+    size_t size = 0;
+    free(*text);
+    *text = slurp(path, &size);
+    if (n != NULL) {
+        *n = size;
+    }
+    return *text;
+}
+
+bool same_bytes(const char *a, const char *b)
+{
+    size_t an = 0, bn = 0;
+    const char *at = read_text(a, &an);
+    const char *bt = read_text(b, &bn);
+    return at != NULL && bt != NULL && an == bn && memcmp(at, bt, an) == 0;
+}
+
+size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text != '\0'; text++) {
+        n += *text == '\n';
+    }
+    return n;
+}
+
+/* ---- running ---- */
+
+enum { WORDS = 8192, ENV = 32 };
+
+/* What the child needs, made before the fork: behind it only calls that are safe there. */
+struct launch {
+    const char *argv[WORDS];
+    const char *env[ENV];
+    const char *dir;
+    int fds[3];
+};
+
+static void fill_words(const char *const *words, const struct program_options *o, struct launch *l)
+{
+    size_t n = 0;
+    l->argv[n++] = o->program != NULL ? o->program : BUILD_DIR "/assay";
+    for (size_t i = 0; words[i] != NULL && n + 1 < WORDS; i++) {
+        l->argv[n++] = words[i];
+    }
+    l->argv[n] = NULL;
+}
+
+static void fill_env(const struct program_options *o, const char *dir, struct launch *l)
+{
+    size_t n = 0;
+    l->env[n++] = own_path("PATH=%s", getenv("PATH") != NULL ? getenv("PATH") : "/usr/bin:/bin");
+    l->env[n++] = own_path("HOME=%s", dir);
+    l->env[n++] = "ASAN_OPTIONS=exitcode=99";
+    l->env[n++] = "LSAN_OPTIONS=exitcode=99";
+    for (size_t i = 0; o->more != NULL && o->more[i] != NULL && n + 1 < ENV; i++) {
+        l->env[n++] = o->more[i];
+    }
+    l->env[n] = NULL;
+}
+
+static int open_or_fail(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        FAIL("%s: %s", path, strerror(errno));
+    }
+    return fd;
+}
+
+static const char *write_stdin(const char *dir, const char *text)
+{
+    const char *path = own_path("%s/stdin", dir);
+    FILE *f = fopen(path, "wb");
+    if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0) {
+        FAIL("%s cannot be written", path);
+    }
+    return path;
+}
+
+static void open_fds(const struct program_options *o, const char *dir, struct launch *l)
+{
+    enum { WRITE = O_WRONLY | O_CREAT | O_TRUNC };
+    l->fds[0] = open_or_fail(o->in == NULL ? "/dev/null" : write_stdin(dir, o->in), O_RDONLY);
+    l->fds[1] = open_or_fail(o->out != NULL ? o->out : own_path("%s/stdout", dir), WRITE);
+    l->fds[2] = open_or_fail(own_path("%s/stderr", dir), WRITE);
+    l->dir = o->dir != NULL ? o->dir : dir;
+}
+
+/* execve wants its words unqualified and changes none of them. */
+static char *const *plain(const char *const *words)
+{
+    union {
+        const char *const *from;
+        char *const *to;
+    } u = {words};
+    return u.to;
+}
+
+static void become(const struct launch *l)
+{
+    for (int i = 0; i < 3; i++) {
+        if (dup2(l->fds[i], i) < 0) {
+            _exit(126);
+        }
+    }
+    if (chdir(l->dir) != 0) {
+        _exit(126);
+    }
+    alarm(LIMIT_S); /* stays across exec: a hang ends by SIGALRM */
+    execve(l->argv[0], plain(l->argv), plain(l->env));
+    _exit(127);
+}
+
+void program_start(const char *const *words, const struct program_options *o,
+                   struct program_running *p)
+{
+    static const struct program_options usual = {0};
+    static const char *base;
+    static unsigned turn;
+    o = o != NULL ? o : &usual;
+    base = base != NULL ? base : testing_dir();
+    snprintf(p->dir, sizeof p->dir, "%s/%u", base, turn++);
+    if (mkdir(p->dir, 0777) != 0) {
+        FAIL("%s: %s", p->dir, strerror(errno));
+    }
+    size_t n = (size_t)snprintf(p->command, sizeof p->command, "%s",
+                                o->program != NULL ? o->program : "assay");
+    for (size_t i = 0; words[i] != NULL && n < sizeof p->command; i++) {
+        n += (size_t)snprintf(p->command + n, sizeof p->command - n, " %.200s", words[i]);
+    }
+    static struct launch launch;
+    fill_words(words, o, &launch);
+    fill_env(o, p->dir, &launch);
+    open_fds(o, p->dir, &launch);
+    fflush(NULL);
+    p->pid = fork();
+    if (p->pid == 0) {
+        become(&launch);
+    }
+    for (int i = 0; i < 3; i++) {
+        close(launch.fds[i]);
+    }
+}
+
+static void show(const struct ran *r)
+{
+    printf("  %s\n  status %d\n  stdout %.*s\n  stderr %.*s\n", r->command, r->status, SHOWN_BYTES,
+           r->out, SHOWN_BYTES, r->err);
+}
+
+/* What must hold of every run whatever it was given. */
+static void check_sane(const struct ran *r)
+{
+    bool known = (r->status >= 0 && r->status <= 4) || r->status == 130;
+    if (!known || strstr(r->err, "Sanitizer") != NULL || strstr(r->err, "runtime error:") != NULL) {
+        FAIL("the program broke");
+        show(r);
+    }
+}
+
+const struct ran *program_wait(struct program_running *p)
+{
+    static struct ran runs[RUNS];
+    static unsigned turn;
+    struct ran *r = &runs[turn++ % RUNS];
+    struct rusage usage;
+    int status = 0;
+    pid_t pid;
+    free(r->out);
+    free(r->err);
+    do {
+        pid = wait4(p->pid, &status, 0, &usage);
+    } while (pid < 0 && errno == EINTR);
+    r->status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    r->peak_kb = usage.ru_maxrss;
+    r->out = slurp(own_path("%s/stdout", p->dir), &r->out_n);
+    r->err = slurp(own_path("%s/stderr", p->dir), &r->err_n);
+    r->out = r->out != NULL ? r->out : strdup("");
+    r->err = r->err != NULL ? r->err : strdup("");
+    memcpy(r->command, p->command, sizeof r->command);
+    check_sane(r);
+    return r;
+}
+
+const struct ran *program_run(const char *const *words, const struct program_options *o)
+{
+    struct program_running p;
+    program_start(words, o, &p);
+    return program_wait(&p);
+}
+
+/* ---- checks ---- */
+
+static bool check(const char *file, int line, bool holds, const struct ran *r, const char *what)
+{
+    if (!holds) {
+        fail_test(file, line, "%s", what);
+        show(r);
+    } else {
+        CU_assertImplementation(CU_TRUE, (unsigned)line, what, file, "", CU_FALSE);
+    }
+    return holds;
+}
+
+bool check_status(const char *file, int line, const struct ran *r, int want)
+{
+    return check(file, line, r->status == want, r, own_path("wanted status %d", want));
+}
+
+bool check_part(const char *file, int line, const struct ran *r, const char *text, const char *part)
+{
+    return check(file, line, strstr(text, part) != NULL, r, own_path("wanted the text: %s", part));
+}
+
+bool check_one_line(const char *file, int line, const struct ran *r)
+{
+    bool holds = strncmp(r->err, "assay: ", 7) == 0 && count_lines(r->err) == 1 &&
+                 r->err[r->err_n - 1] == '\n' && r->out_n == 0;
+    return check(file, line, holds, r, "wanted one line on stderr and none on stdout");
+}
+
+/* ---- JSON lines ---- */
+
+/* The line at *text as JSON (freed by the caller), and *text behind it; NULL for a line that is not
+ * whole. */
+static cJSON *take_line(const char **text)
+{
+    const char *end = strchr(*text, '\n');
+    if (end == NULL) {
+        return NULL;
+    }
+    cJSON *line = cJSON_ParseWithLength(*text, (size_t)(end - *text));
+    *text = end + 1;
+    return line;
+}
+
+bool json_lines(const char *text, size_t *n)
+{
+    size_t count = 0;
+    while (*text != '\0') {
+        cJSON *line = take_line(&text);
+        if (!cJSON_IsObject(line)) {
+            cJSON_Delete(line);
+            return false;
+        }
+        cJSON_Delete(line);
+        count++;
+    }
+    if (n != NULL) {
+        *n = count;
+    }
+    return true;
+}
+
+const char *event_types(const char *log)
+{
+    char *types = next_path();
+    size_t n = 0;
+    types[0] = '\0';
+    while (log != NULL && *log != '\0') {
+        cJSON *line = take_line(&log);
+        const char *type = cJSON_GetStringValue(cJSON_GetObjectItem(line, "type"));
+        if (type == NULL) {
+            cJSON_Delete(line);
+            return "";
+        }
+        n += (size_t)snprintf(types + n, PATH_BYTES - n, "%s%s", n > 0 ? " " : "", type);
+        cJSON_Delete(line);
+        if (n >= PATH_BYTES) {
+            return "";
+        }
+    }
+    return types;
+}
+
+bool log_ends(const char *log, const char *status)
+{
+    double seq = 0, at = 0;
+    bool good = log != NULL && *log != '\0', ended = false;
+    while (good && *log != '\0') {
+        cJSON *line = take_line(&log);
+        const char *type = cJSON_GetStringValue(cJSON_GetObjectItem(line, "type"));
+        const cJSON *t_ms = cJSON_GetObjectItem(line, "t_ms");
+        good = type != NULL && !ended && cJSON_IsNumber(t_ms) && t_ms->valuedouble >= at &&
+               cJSON_GetNumberValue(cJSON_GetObjectItem(line, "seq")) == ++seq;
+        if (good) {
+            at = t_ms->valuedouble;
+            ended = strcmp(type, "run_end") == 0;
+            const char *got = cJSON_GetStringValue(cJSON_GetObjectItem(line, "status"));
+            good = !ended || (got != NULL && strcmp(got, status) == 0);
+        }
+        cJSON_Delete(line);
+    }
+    return good && ended;
+}
