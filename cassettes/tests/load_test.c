@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "cassettes/tests/rig.h"
 
 #include <dirent.h>
 #include <stdio.h>

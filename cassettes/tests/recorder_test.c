@@ -1,5 +1,5 @@
+#include "cassettes/tests/rig.h"
 #include "kernel/drive/files.h"
-#include "rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "rig.h"
+#include "cassettes/tests/rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
+#include "cassettes/tests/rig.h"
 #include "kernel/base/json.h"
-#include "rig.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
+#include "cassettes/tests/rig.h"
 #include "kernel/base/json.h"
 #include "kernel/base/rng.h"
-#include "rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
