@@ -109,7 +109,9 @@ int recorder_new(const struct recorder_options *o, struct recorder **out, struct
 /* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
 struct transport *recorder_transport(struct recorder *r, struct transport *inner);
 struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner);
-/* Flushes and closes; frees r. ERR_IO when something could not be written, also earlier. */
+/* Flushes and closes; frees r. Calls still open are stopped and recorded so: the inner seams must
+ * still live. ERR_IO when something could not be written, ERR_LIMIT when a body was too large, also
+ * earlier: the session never notices. */
 int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
 
 /* Appends one interaction as YAML in our form. Never writes credentials: request headers are cut to
