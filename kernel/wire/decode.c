@@ -317,7 +317,9 @@ void wire_decoder_end(struct wire_decoder *d, enum http_end end, struct str deta
     case HTTP_RESET:
     case HTTP_TIMEOUT:
     case HTTP_STOPPED:
-        take_rest(d);
+        if (end == HTTP_CLEAN) { /* else the last event may be a part of one */
+            take_rest(d);
+        }
         conclude(d, end, detail);
         break;
     }
