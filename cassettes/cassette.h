@@ -73,6 +73,10 @@ struct player;
 struct player *player_new(const struct cassette *c, enum cassette_match match, struct sched *s);
 void player_free(struct player *p);
 
+/* The command that records anew what this player replays, shown under each miss; must outlive it. n
+ * 0 = none is known. */
+void player_set_mend(struct player *p, struct str command);
+
 /* The seams it answers at; owned by the player. They open no socket and touch no clock but the
  * scheduler's. A request that is not there ends HTTP_MISS. A tool call that is not there goes to
  * `fallback` (may be NULL) when runs_without(ctx, name) says that the tool may run in a replay

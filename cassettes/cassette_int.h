@@ -33,15 +33,6 @@ int coding_decode(enum coding coding, struct str body, struct buf *out, struct e
  * Content-Length. Returns the new count. */
 size_t headers_without_coding(struct http_header *headers, size_t n);
 
-/* ---- base64.c (RFC 4648 4) ---- */
-
-/* Appends the bytes; white space is skipped. False when it is no base64: out is then undefined. */
-bool base64_decode(struct str text, struct buf *out);
-/* Appends lines of 76 characters, each after `indent` spaces and with a newline. */
-void base64_add_lines(struct buf *out, struct str bytes, unsigned indent);
-/* Appends it as one line, without a newline. */
-void base64_add(struct buf *out, struct str bytes);
-
 /* ---- redact.c: credentials by their known shapes ---- */
 
 /* A part of a text that was replaced by REDACTED: [at, at + n) in the old one. */

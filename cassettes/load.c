@@ -1,6 +1,7 @@
 /* Reads cassettes: our own strictly, other programs' (vcrpy and its serializers) in every variant
  * they are found in. */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/base64.h"
 #include "kernel/base/json.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"

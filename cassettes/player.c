@@ -68,6 +68,7 @@ struct player {
     struct tool_run *runs;
     size_t misses;
     size_t drifts;
+    struct str mend; /* the command that records anew; n 0 = not known */
     struct buf miss_text;
     struct buf drift_text;
     struct buf unused_text;
@@ -218,10 +219,12 @@ static void note_miss(struct player *p, const struct asked *a, struct str what, 
     add_asked(&p->miss_text, a);
     buf_fmt(&p->miss_text, ": not in %s\n  ", p->c->path);
     buf_add(&p->miss_text, buf_str(&near));
-    buf_fmt(&p->miss_text,
-            "\n  to record it anew: assay run --record %s --mode all … (or assay eval SET --record "
-            "DIR --mode all)\n",
-            p->c->path);
+    buf_char(&p->miss_text, '\n');
+    if (p->mend.n > 0) {
+        buf_addz(&p->miss_text, "  to record it anew: ");
+        buf_add(&p->miss_text, p->mend);
+        buf_char(&p->miss_text, '\n');
+    }
     buf_free(&near);
 }
 
@@ -545,6 +548,11 @@ struct player *player_new(const struct cassette *c, enum cassette_match match, s
         index_add(p->places, key_of_place(a.method, a.uri), i);
     }
     return p;
+}
+
+void player_set_mend(struct player *p, struct str command)
+{
+    p->mend = command;
 }
 
 void player_free(struct player *p)

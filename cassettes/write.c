@@ -1,11 +1,14 @@
 /* Writes cassettes: the layout of DESIGN.md, in a form that PyYAML and we read as the same bytes.
  */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/base64.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { BASE64_LINE_BYTES = 57 }; /* gives 76 characters */
 
 /* How a text can be written. */
 enum text_form {
@@ -215,6 +218,15 @@ static void add_literal(struct buf *out, struct str s, unsigned indent)
     }
 }
 
+static void add_base64_lines(struct buf *out, struct str bytes, unsigned indent)
+{
+    for (size_t i = 0; i < bytes.n; i += BASE64_LINE_BYTES) {
+        buf_fmt(out, "%*s", (int)indent, "");
+        base64_add(out, str_slice(bytes, i, i + BASE64_LINE_BYTES));
+        buf_char(out, '\n');
+    }
+}
+
 /* A scalar behind "key: " of a block map, with the newline. */
 static void add_block(struct buf *out, struct str s, unsigned indent)
 {
@@ -227,7 +239,7 @@ static void add_block(struct buf *out, struct str s, unsigned indent)
     case TEXT_LINES: add_literal(out, s, indent); break;
     case TEXT_BYTES:
         buf_addz(out, "!!binary |\n");
-        base64_add_lines(out, s, indent);
+        add_base64_lines(out, s, indent);
         break;
     }
 }

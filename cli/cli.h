@@ -52,6 +52,9 @@ struct words {
 int options_parse(const struct option *options, size_t n, int argc, char **argv,
                   struct words *words, struct err *e) MUST_CHECK;
 
+/* Whether s is digits, perhaps with decimals, that JSON takes for a number: 0, 12, 0.25. */
+bool plain_number(struct str s);
+
 /* "steps=8,tokens=60000,cost_usd=0.5,seconds=120,calls=50,calls_per_reply=10" over what *budget
  * holds. */
 int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CHECK;
@@ -61,7 +64,15 @@ int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CH
 int mode_parse(const char *mode, enum eval_source source, bool *overwrite,
                struct err *e) MUST_CHECK;
 int match_parse(const char *match, enum cassette_match *out, struct err *e) MUST_CHECK;
+/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
+int base_url_check(struct str url, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
+
+/* ---- mend.c ---- */
+
+/* Appends the command that records anew what this command line replays: the same words for a shell,
+ * with --replay turned into --record and `--mode all`. */
+void mend_command(struct buf *out, const char *verb, int argc, char **argv);
 
 /* ---- tell.c: talking to people ---- */
 

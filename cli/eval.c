@@ -123,7 +123,11 @@ static int run(int argc, char **argv)
     o.n_sets = words.n;
     o.api_key = getenv("OPENAI_API_KEY");
     o.base_url = o.base_url != NULL ? o.base_url : getenv("OPENAI_BASE_URL");
-    if (o.model == NULL && (o.source == EVAL_LIVE || o.source == EVAL_RECORD)) {
+    bool live = o.source == EVAL_LIVE || o.source == EVAL_RECORD;
+    if (live && base_url_check(str_of(o.base_url), &e) != 0) {
+        return tell_error(&e);
+    }
+    if (live && o.model == NULL) {
         o.model = getenv("MODEL");
     }
     if (isatty(STDERR_FILENO) == 1) {
@@ -131,7 +135,12 @@ static int run(int argc, char **argv)
         o.ctx = &drawn;
     }
     struct eval_report *report = NULL;
+    struct buf mend = {0};
+    mend_command(&mend, "eval", argc, argv);
+    buf_char(&mend, '\0');
+    o.mend = mend.p;
     int rc = eval_run(&o, &report, &e);
+    buf_free(&mend);
     if (drawn) {
         fputs("\r\033[K", stderr);
     }

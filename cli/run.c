@@ -123,8 +123,8 @@ static int check_number(const char *text, struct err *e)
 {
     int64_t scaled;
     struct str s = str_of(text);
-    if (text != NULL && (s.n == 0 || s.n > 12 || strspn(text, "0123456789.") != s.n ||
-                         !num_scaled(s, 6, &scaled) || scaled < 0 || scaled > 2000000)) {
+    if (text != NULL &&
+        (s.n > 12 || !plain_number(s) || !num_scaled(s, 6, &scaled) || scaled > 2000000)) {
         return err_set(e, ERR_USAGE, "--temperature wants a number from 0 to 2, got \"%s\"", text);
     }
     return 0;
@@ -139,6 +139,9 @@ static int fill_options(const struct request *q, struct arena *arena, struct rig
     }
     if (rc == 0) {
         rc = provider_check(q->provider, e);
+    }
+    if (rc == 0 && (o->source == EVAL_LIVE || o->source == EVAL_RECORD)) {
+        rc = base_url_check(o->base_url, e);
     }
     if (rc == 0) {
         rc = check_number(q->temperature, e);
@@ -249,10 +252,8 @@ static int report(struct running *r)
         tell_error(&r->trace_error);
         status = EXIT_ENVIRONMENT; /* the run was cancelled for it */
     } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
-        tell("%s: %.*s", run_status_name(o.result.status), STR_FMT(o.result.reason));
-        if (o.note.n > 0) {
-            tell("%.*s", STR_FMT(o.note));
-        }
+        tell("%s: %.*s%s%.*s%s", run_status_name(o.result.status), STR_FMT(o.result.reason),
+             o.note.n > 0 ? " (" : "", STR_FMT(o.note), o.note.n > 0 ? ")" : "");
     }
     status = exit_worse(status, report_replay(r->request, &o.replay));
     if (o.leftover.n > 0 && o.result.status != RUN_SCRIPT_MISMATCH) {
@@ -321,10 +322,14 @@ static int run(int argc, char **argv)
         status = tell_error(&e);
     } else {
         struct running r = {.request = &q, .loop = loop_new()};
+        struct buf mend = {0};
+        mend_command(&mend, "run", argc, argv);
+        o.mend = buf_str(&mend);
         bool offline = o.source == EVAL_FAKE || o.source == EVAL_REPLAY;
         o.model = offline && q.model == NULL ? (struct str){NULL, 0} : str_of(model);
         o.tools = tools;
         status = go(&q, &r, &o);
+        buf_free(&mend);
         buf_free(&r.last_line);
         loop_free(r.loop);
     }

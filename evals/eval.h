@@ -75,6 +75,7 @@ struct eval_options {
     enum eval_source source;
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD */
     bool overwrite;        /* EVAL_RECORD: --mode all */
+    const char *mend; /* EVAL_REPLAY: the command that records anew, shown with misses; or NULL */
     bool match_order;
     bool strict;
     const char *model;    /* NULL = the cassette's or script's, or MODEL */

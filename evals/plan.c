@@ -32,10 +32,9 @@ static int check_options(const struct eval_options *o, struct err *e)
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
         return err_set(e, ERR_NOT_FOUND,
-                       "%s: %s; expected a folder of cassettes, one for each task; record one with "
-                       "assay eval %s --model MODEL --record %s",
+                       "%s: %s; expected a folder of cassettes, one for each task%s%s",
                        o->cassettes, path_exists(o->cassettes) ? "is no folder" : "no such folder",
-                       o->sets[0], o->cassettes);
+                       o->mend == NULL ? "" : "; to record one: ", o->mend == NULL ? "" : o->mend);
     }
     return 0;
 }

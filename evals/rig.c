@@ -144,6 +144,7 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
         return 0;
     case EVAL_REPLAY:
         r->player = player_new(r->cassette, r->options.match, r->sched);
+        player_set_mend(r->player, r->options.mend);
         r->transport = player_transport(r->player);
         r->tools = player_toolbox(r->player, r->local, runs_without, r);
         return 0;

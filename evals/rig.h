@@ -25,8 +25,10 @@ struct rig_options {
     struct str temperature; /* number text; n 0 = not sent */
     int64_t max_tokens;     /* -1 = not sent */
     uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
-    struct str identity;    /* names the run where nothing else does: its hash is the run id under
-                               EVAL_FAKE and for recordings of other programs */
+    struct str
+        mend; /* EVAL_REPLAY: the command that records anew, shown under a miss; n 0 = none */
+    struct str identity; /* names the run where nothing else does: its hash is the run id under
+                            EVAL_FAKE and for recordings of other programs */
     void *ctx;
     int (*log)(void *ctx, struct str lines);   /* as in session_options; may be NULL */
     void (*delta)(void *ctx, struct str text); /* may be NULL */

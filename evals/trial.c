@@ -109,6 +109,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .stream = t->o->stream,
                               .max_tokens = -1,
                               .seed = seed_of(t, name),
+                              .mend = str_of(t->o->mend),
                               .identity = name,
                               .ctx = t,
                               .log = on_log,
@@ -159,15 +160,10 @@ static void make_error(struct eval_trial *out, int code, struct str problem)
 
 static struct str missing_cassette(const struct trial *t, struct arena *arena)
 {
-    const char *model = t->o->model != NULL ? t->o->model : "MODEL";
-    struct str trials =
-        t->o->trials > 0 ? arena_printf(arena, " --trials %" PRId64, t->o->trials) : STR("");
-    return arena_printf(arena,
-                        "%s is not there, so trial %" PRId64
-                        " of the task %.*s cannot be replayed; "
-                        "record it: assay eval %s --model %s%.*s --record %s --mode all",
-                        t->cassette, t->item->trial, STR_FMT(t->item->task->id), t->item->set->path,
-                        model, STR_FMT(trials), t->o->cassettes);
+    return arena_printf(
+        arena, "%s is not there, so trial %" PRId64 " of %.*s cannot be replayed%s%s", t->cassette,
+        t->item->trial, STR_FMT(t->item->task->id),
+        t->o->mend == NULL ? "" : "; to record it: ", t->o->mend == NULL ? "" : t->o->mend);
 }
 
 /* A trial that could not be started. */

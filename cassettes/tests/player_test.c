@@ -33,6 +33,7 @@ static void begin(const char *text, enum cassette_match match)
     t.c = rig_load(text);
     CU_ASSERT_FATAL(t.c != NULL);
     t.p = player_new(t.c, match, t.rig.sched);
+    player_set_mend(t.p, STR("assay run --mode all --record t.yaml x"));
     t.http = player_transport(t.p);
     t.tools = player_toolbox(t.p, NULL, NULL, NULL);
 }
@@ -108,7 +109,7 @@ static void a_miss_names_the_nearest_and_the_first_difference(void)
     struct player_report r = player_report(t.p);
     CHECK_HOLDS(r.miss_text, "POST " CHAT "?key=REDACTED (model m, 1 message): not in t.yaml\n");
     CHECK_HOLDS(r.miss_text, "nearest is interaction 2: messages[0].content: recorded \"near\"");
-    CHECK_HOLDS(r.miss_text, "assay run --record t.yaml --mode all");
+    CHECK_HOLDS(r.miss_text, "to record it anew: assay run --mode all --record t.yaml x\n");
     buf_clear(&t.rig.heard);
     rig_ask(&t.rig, t.http, "http://h/else", "");
     loop_run(t.rig.loop);

@@ -213,6 +213,7 @@ static void missing_cassette_is_a_miss(void)
         struct eval_report *r =
             run(set,
                 (struct eval_options){.source = EVAL_REPLAY,
+                                      .mend = "assay eval --record x",
                                       .cassettes = cassettes,
                                       .filter = cases[i].filter,
                                       .allow_errors = cases[i].allow,

@@ -22,8 +22,8 @@ int doc_fail(struct doc d, const struct val *v, struct err *e, const char *fmt, 
 int doc_keys(struct doc d, const struct val *v, const char *what, const char *const *keys,
              struct err *e) MUST_CHECK;
 
-/* Readers of one member of map v. An absent member leaves *out untouched (null counts as absent
- * except for doc_any) and returns 0, unless `required` (ERR_INPUT at the map). A wrong type or
+/* Readers of one member of map v. An absent member leaves *out untouched (null counts as absent)
+ * and returns 0, unless `required` (ERR_INPUT at the map). A wrong type or
  * range is ERR_INPUT at the value. Views point into the document. */
 enum doc_need { DOC_OPTIONAL, DOC_REQUIRED };
 int doc_str(struct doc d, const struct val *v, const char *key, enum doc_need need, struct str *out,

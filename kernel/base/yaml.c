@@ -6,6 +6,7 @@
 #include <xxhash.h>
 #include <yaml.h>
 
+#include "kernel/base/base64.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml_int.h"
@@ -249,7 +250,7 @@ static void set_string(struct load *l, struct val *v, struct str text)
 static int set_binary(struct load *l, struct val *v, struct str text)
 {
     struct buf bytes = {.n = 0};
-    bool good = yaml_base64(text, &bytes);
+    bool good = base64_decode(text, &bytes);
     if (good) {
         set_string(l, v, buf_str(&bytes));
         v->binary = true;

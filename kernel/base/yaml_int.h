@@ -21,7 +21,4 @@ enum { YAML_RADIX_CHARS_MAX = 300 }; /* of a number that has to be converted to 
  * is appended to `number`, all digits kept.
  * Source: YAML 1.2.2 section 10.3.2; PyYAML's implicit resolvers. */
 enum yaml_plain yaml_resolve(enum yaml_rules rules, struct str text, struct buf *number);
-
-/* Appends the bytes of base64 text (RFC 4648, white space between allowed). False: it is none. */
-bool yaml_base64(struct str text, struct buf *out);
 #endif

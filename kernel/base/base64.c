@@ -1,6 +1,4 @@
-#include "cassettes/cassette_int.h"
-
-enum { LINE_BYTES = 57 }; /* 76 characters */
+#include "kernel/base/base64.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -57,14 +55,5 @@ void base64_add(struct buf *out, struct str bytes)
         for (size_t k = 0; k < 4; k++) {
             buf_char(out, k <= have ? alphabet[bits >> (18 - 6 * k) & 63] : '=');
         }
-    }
-}
-
-void base64_add_lines(struct buf *out, struct str bytes, unsigned indent)
-{
-    for (size_t i = 0; i < bytes.n; i += LINE_BYTES) {
-        buf_fmt(out, "%*s", (int)indent, "");
-        base64_add(out, str_slice(bytes, i, i + LINE_BYTES));
-        buf_char(out, '\n');
     }
 }

@@ -1,0 +1,60 @@
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* A word as a POSIX shell takes it. */
+static void add_word(struct buf *out, const char *word)
+{
+    static const char safe[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+    buf_char(out, ' ');
+    if (word[0] != '\0' && strspn(word, safe) == strlen(word)) {
+        buf_addz(out, word);
+        return;
+    }
+    buf_char(out, '\'');
+    for (const char *p = word; *p != '\0'; p++) {
+        if (*p == '\'') {
+            buf_addz(out, "'\\''");
+        } else {
+            buf_char(out, *p);
+        }
+    }
+    buf_char(out, '\'');
+}
+
+/* Whether argv[i] is one of the options that make no sense while recording; *words is how many
+ * words it takes. */
+static bool is_for_replay(const char *word, int *words)
+{
+    static const char *const with_value[] = {"--match", "--mode", "--out"};
+    for (size_t i = 0; i < sizeof with_value / sizeof with_value[0]; i++) {
+        size_t n = strlen(with_value[i]);
+        if (strncmp(word, with_value[i], n) == 0 && (word[n] == '\0' || word[n] == '=')) {
+            *words = word[n] == '=' ? 1 : 2;
+            return true;
+        }
+    }
+    *words = 1;
+    return strcmp(word, "--strict") == 0 || strcmp(word, "--json") == 0;
+}
+
+void mend_command(struct buf *out, const char *verb, int argc, char **argv)
+{
+    bool words_only = false;
+    buf_fmt(out, "assay %s --mode all", verb);
+    for (int i = 0; i < argc; i++) {
+        int skip = 0;
+        words_only = words_only || strcmp(argv[i], "--") == 0;
+        if (!words_only && is_for_replay(argv[i], &skip)) {
+            i += skip - 1;
+        } else if (!words_only && strcmp(argv[i], "--replay") == 0) {
+            buf_addz(out, " --record");
+        } else if (!words_only && strncmp(argv[i], "--replay=", 9) == 0) {
+            buf_addz(out, " --record");
+            add_word(out, argv[i] + 9);
+        } else {
+            add_word(out, argv[i]);
+        }
+    }
+}
