@@ -113,6 +113,27 @@ int options_parse(const struct option *options, size_t n, int argc, char **argv,
     return 0;
 }
 
+static size_t digits_from(struct str s, size_t i)
+{
+    size_t n = 0;
+    while (i + n < s.n && s.p[i + n] >= '0' && s.p[i + n] <= '9') {
+        n++;
+    }
+    return n;
+}
+
+bool plain_number(struct str s)
+{
+    size_t whole = digits_from(s, 0);
+    if (whole == 0 || (whole > 1 && s.p[0] == '0')) {
+        return false;
+    }
+    if (whole == s.n) {
+        return true;
+    }
+    return s.p[whole] == '.' && whole + 1 < s.n && whole + 1 + digits_from(s, whole + 1) == s.n;
+}
+
 /* One limit of --budget. */
 struct limit {
     const char *name;
@@ -146,9 +167,9 @@ static int set_limit(struct limit *limit, struct str number, struct err *e)
         return err_set(e, ERR_USAGE, "--budget: %s is given twice", limit->name);
     }
     limit->given = true;
-    if (number.n == 0 || number.n > 18 || strspn(number.p, "0123456789.") < number.n ||
-        !num_scaled(number, limit->scale, &value) || value < limit->min ||
-        (limit->scale == 0 && !num_is_integer(number)) || value > INT64_MAX / 2000) {
+    if (number.n > 18 || !plain_number(number) || !num_scaled(number, limit->scale, &value) ||
+        value < limit->min || (limit->scale == 0 && !num_is_integer(number)) ||
+        value > INT64_MAX / 2000) {
         return err_set(e, ERR_USAGE, "--budget: %s wants a %s of at least %lld, got \"%.*s\"",
                        limit->name, limit->scale == 0 ? "whole number" : "number",
                        (long long)limit->min, STR_FMT(number));
@@ -213,6 +234,49 @@ int match_parse(const char *match, enum cassette_match *out, struct err *e)
         return 0;
     }
     return err_set(e, ERR_USAGE, "--match wants body or order, got \"%s\"", match);
+}
+
+static bool is_port(struct str s)
+{
+    int64_t port = 0;
+    return s.n <= 5 && plain_number(s) && num_scaled(s, 0, &port) && num_is_integer(s) &&
+           port >= 1 && port <= 65535;
+}
+
+/* HOST, HOST:PORT, [ADDRESS]:PORT, perhaps with a user in front. */
+static bool is_authority(struct str s)
+{
+    size_t at = str_find(s, STR("@"));
+    s = at == SIZE_MAX ? s : str_slice(s, at + 1, s.n);
+    size_t bracket = str_find(s, STR("]"));
+    size_t from = bracket == SIZE_MAX ? 0 : bracket;
+    size_t colon = str_find(str_slice(s, from, s.n), STR(":"));
+    struct str host = str_slice(s, 0, colon == SIZE_MAX ? s.n : from + colon);
+    return host.n > 0 && (colon == SIZE_MAX || is_port(str_slice(s, from + colon + 1, s.n)));
+}
+
+int base_url_check(struct str url, struct err *e)
+{
+    url = str_trim(url);
+    if (url.n == 0) {
+        return 0;
+    }
+    size_t scheme = str_starts(url, "http://") ? 7 : str_starts(url, "https://") ? 8 : 0;
+    bool good = scheme > 0;
+    size_t end = scheme;
+    while (end < url.n && strchr("/?#", url.p[end]) == NULL) {
+        end++;
+    }
+    for (size_t i = 0; i < url.n && good; i++) {
+        good = (unsigned char)url.p[i] > ' ' && url.p[i] != 0x7f;
+    }
+    if (good && is_authority(str_slice(url, scheme, end))) {
+        return 0;
+    }
+    return err_set(e, ERR_USAGE,
+                   "--base-url (or OPENAI_BASE_URL) wants an address such as "
+                   "http://127.0.0.1:8080/v1, got \"%.*s\"",
+                   STR_FMT(url));
 }
 
 int provider_check(const char *provider, struct err *e)

@@ -96,12 +96,44 @@ static struct str end_text(enum http_end end, struct str detail)
     return (struct str){NULL, 0};
 }
 
-static void tell_note(const struct endpoint *ep, enum http_end end, struct str detail)
+/* What to look at first when this status came. */
+static const char *status_advice(int status)
+{
+    switch (status) {
+    case 401:
+    case 403: return "is the API key right?";
+    case 404:
+    case 405: return "are the base URL and the name of the model right?";
+    case 429: return "the endpoint wants fewer requests; try again later, or with fewer at once";
+    default: break;
+    }
+    return status >= 500                   ? "the endpoint is in trouble; try again later"
+           : status >= 300 && status < 400 ? "it sends elsewhere; is the base URL right?"
+                                           : "";
+}
+
+/* Tells the note of a call that has ended: empty when there is nothing to add to the failure. */
+static void tell_note(const struct endpoint *ep, enum http_end end, struct str detail,
+                      const struct wire_result *result)
 {
     bool broke = end == HTTP_REFUSED || end == HTTP_TIMEOUT || end == HTTP_RESET;
-    if (ep->o.note != NULL && broke && detail.n > 0) {
-        ep->o.note(ep->o.note_ctx, detail);
+    struct buf note = {0};
+    if (ep->o.note == NULL) {
+        return;
     }
+    int status = result->ok ? 0 : result->failure.status;
+    if (broke) {
+        buf_add(&note, detail);
+    } else if (status >= 300) {
+        bool said = str_starts(result->failure.message, "HTTP status");
+        const char *advice = status_advice(status);
+        if (!said) {
+            buf_fmt(&note, "HTTP status %d%s", status, advice[0] != '\0' ? ": " : "");
+        }
+        buf_addz(&note, advice);
+    }
+    ep->o.note(ep->o.note_ctx, buf_str(&note));
+    buf_free(&note);
 }
 
 /* The sink's end may free the endpoint with all around it, so c alone is touched after it. */
@@ -110,11 +142,11 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
     struct llm_call *c = ctx;
     struct wire_result result;
     c->http = NULL;
-    tell_note(c->endpoint, end, detail);
     if (c->decoder == NULL) {
         c->decoder = wire_decoder_new(c->endpoint->o.format, 0, NULL, 0);
     }
     wire_decoder_end(c->decoder, end, end_text(end, detail), &result);
+    tell_note(c->endpoint, end, detail, &result);
     if (result.ok) {
         c->sink.end(c->sink.ctx, &result.reply, NULL);
     } else {

@@ -11,8 +11,10 @@ struct endpoint_options {
     struct str base_url; /* with or without /v1 and a trailing slash; n 0 = the provider's own */
     struct str api_key;  /* n 0 = no auth header */
     struct sched *sched; /* of the session: a request that cannot be sent fails in its next turn */
-    /* For people: why a call did not end well, as the transport says it (addresses, certificates).
-     * The failure itself has a fixed text by kind, so that a replay logs the same. May be NULL. */
+    /* For people, told as each call ends: why it did not end well, as the transport says it
+     * (addresses, certificates), or what to look at for its status; empty where the failure says
+     * it all, and after a good reply. The failure itself has a fixed text by kind, so that a replay
+     * logs the same. May be NULL. */
     void (*note)(void *ctx, struct str text);
     void *note_ctx;
 };
