@@ -25,7 +25,12 @@ static void add_value(struct comparing *c, const struct val *v, size_t from)
     } else {
         json_add(&text, v);
     }
-    buf_add(&c->d->where, text_preview(c->arena, buf_str(&text), PREVIEW_CHARS));
+    struct str shown = text_preview(c->arena, buf_str(&text), PREVIEW_CHARS);
+    buf_add(&c->d->where, shown);
+    if (val_is(v, VAL_STRING) &&
+        str_ends(shown, "…")) { /* cut: the closing quote went with the rest */
+        buf_char(&c->d->where, '"');
+    }
     buf_free(&text);
 }
 

@@ -124,14 +124,13 @@ void findings_add(struct findings *f, const char *file, uint32_t line, uint32_t 
         buf_fmt(&f->out, " [%s]\n", code);
         return;
     }
-    buf_addz(&f->out, "{\"file\":");
-    json_add_string(&f->out, str_of(file));
-    buf_fmt(&f->out, ",\"line\":%u,\"column\":%u,\"severity\":", line, column);
-    json_add_string(&f->out, str_of(severity));
-    buf_addz(&f->out, ",\"code\":");
-    json_add_string(&f->out, str_of(code));
-    buf_addz(&f->out, ",\"message\":");
-    json_add_string(&f->out, message);
+    buf_char(&f->out, '{');
+    json_put_text(&f->out, "file", str_of(file));
+    json_put_int(&f->out, "line", line);
+    json_put_int(&f->out, "column", column);
+    json_put_text(&f->out, "severity", str_of(severity));
+    json_put_text(&f->out, "code", str_of(code));
+    json_put_text(&f->out, "message", message);
     buf_addz(&f->out, "}\n");
 }
 

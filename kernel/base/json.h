@@ -39,4 +39,19 @@ void json_add_pretty(struct buf *out, const struct val *v);
 /* Appends the canonical form: keys sorted by bytes, last duplicate kept, numbers by num_canonical.
  * Two values are equal as data exactly when their canonical forms are the same bytes. */
 void json_add_canonical(struct buf *out, const struct val *v);
+
+/* ---- writing objects and lists piece by piece ---- */
+
+/* Appends a comma, unless an object or list has just been opened. */
+void json_next(struct buf *out);
+
+/* Appends json_next, then "key": for the value that follows. key: needs no escapes. */
+void json_key(struct buf *out, const char *key);
+
+/* Appends a member: a string, null where s.p is NULL; a whole number; one that is null where it is
+ * negative; a boolean. */
+void json_put_text(struct buf *out, const char *key, struct str s);
+void json_put_int(struct buf *out, const char *key, int64_t v);
+void json_put_known(struct buf *out, const char *key, int64_t v);
+void json_put_bool(struct buf *out, const char *key, bool v);
 #endif

@@ -8,53 +8,13 @@
 #include "kernel/base/json.h"
 #include "kernel/core/kernel_int.h"
 
-static void key(struct buf *b, const char *name)
-{
-    buf_char(b, ',');
-    buf_char(b, '"');
-    buf_addz(b, name);
-    buf_addz(b, "\":");
-}
-
-static void put_str(struct buf *b, const char *name, struct str s)
-{
-    key(b, name);
-    if (s.p == NULL) {
-        buf_addz(b, "null");
-    } else {
-        json_add_string(b, s);
-    }
-}
-
-static void put_int(struct buf *b, const char *name, int64_t v)
-{
-    key(b, name);
-    buf_int(b, v);
-}
-
-static void put_known(struct buf *b, const char *name, int64_t v)
-{
-    key(b, name);
-    if (v < 0) {
-        buf_addz(b, "null");
-    } else {
-        buf_int(b, v);
-    }
-}
-
-static void put_bool(struct buf *b, const char *name, bool v)
-{
-    key(b, name);
-    buf_addz(b, v ? "true" : "false");
-}
-
 static struct buf *begin(struct kernel *k, const char *type)
 {
     struct buf *b = &k->log;
-    buf_addz(b, "{\"seq\":");
-    buf_int(b, ++k->seq);
-    put_int(b, "t_ms", (int64_t)k->now);
-    put_str(b, "type", str_of(type));
+    buf_char(b, '{');
+    json_put_int(b, "seq", ++k->seq);
+    json_put_int(b, "t_ms", (int64_t)k->now);
+    json_put_text(b, "type", str_of(type));
     return b;
 }
 
@@ -65,31 +25,16 @@ static void end(struct kernel *k, size_t from)
     XXH3_64bits_update(k->sum, k->log.p + from, k->log.n - from);
 }
 
-static void put_usage(struct buf *b, const struct usage *u)
-{
-    key(b, "usage");
-    buf_addz(b, "{\"input\":");
-    if (u->input < 0) {
-        buf_addz(b, "null");
-    } else {
-        buf_int(b, u->input);
-    }
-    put_known(b, "cached", u->cached);
-    put_known(b, "cache_write", u->cache_write);
-    put_known(b, "output", u->output);
-    put_known(b, "reasoning", u->reasoning);
-    buf_char(b, '}');
-}
-
 static void put_calls(struct buf *b, const struct call *calls, size_t n)
 {
-    key(b, "calls");
+    json_key(b, "calls");
     buf_char(b, '[');
     for (size_t i = 0; i < n; i++) {
-        buf_addz(b, i == 0 ? "{\"id\":" : ",{\"id\":");
-        json_add_string(b, calls[i].id);
-        put_str(b, "name", calls[i].name);
-        put_str(b, "arguments", calls[i].arguments);
+        json_next(b);
+        buf_char(b, '{');
+        json_put_text(b, "id", calls[i].id);
+        json_put_text(b, "name", calls[i].name);
+        json_put_text(b, "arguments", calls[i].arguments);
         buf_char(b, '}');
     }
     buf_char(b, ']');
@@ -100,7 +45,7 @@ static void put_nano(struct buf *b, const char *name, int64_t nano)
 {
     char digits[32];
     int n = 0;
-    key(b, name);
+    json_key(b, name);
     buf_int(b, nano / 1000000000);
     for (int64_t rest = nano % 1000000000, unit = 100000000; rest > 0; unit /= 10) {
         digits[n++] = (char)('0' + rest / unit);
@@ -115,17 +60,17 @@ static void put_nano(struct buf *b, const char *name, int64_t nano)
 static void put_budget(struct buf *b, const struct budget *budget)
 {
     const struct budget usual = BUDGET_DEFAULT;
-    key(b, "budget");
-    buf_addz(b, "{\"steps\":");
-    buf_int(b, budget->steps);
-    put_int(b, "tokens", budget->tokens);
-    put_int(b, "seconds", budget->seconds);
+    json_key(b, "budget");
+    buf_char(b, '{');
+    json_put_int(b, "steps", budget->steps);
+    json_put_int(b, "tokens", budget->tokens);
+    json_put_int(b, "seconds", budget->seconds);
     put_nano(b, "cost_usd", budget->cost_nano);
     if (budget->calls != usual.calls) {
-        put_int(b, "calls", budget->calls);
+        json_put_int(b, "calls", budget->calls);
     }
     if (budget->calls_per_reply != usual.calls_per_reply) {
-        put_int(b, "calls_per_reply", budget->calls_per_reply);
+        json_put_int(b, "calls_per_reply", budget->calls_per_reply);
     }
     buf_char(b, '}');
 }
@@ -155,20 +100,15 @@ static void put_config(struct buf *b, const struct kernel_config *c)
         {"backoff_ms", c->backoff_ms, usual.backoff_ms},
         {"backoff_cap_ms", c->backoff_cap_ms, usual.backoff_cap_ms},
     };
-    key(b, "config");
-    size_t from = b->n;
+    json_key(b, "config");
+    buf_char(b, '{');
     if (c->repeat != usual.repeat) {
-        put_str(b, "repeat", str_of(repeat_name(c->repeat)));
+        json_put_text(b, "repeat", str_of(repeat_name(c->repeat)));
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (numbers[i].value != numbers[i].usual) {
-            put_int(b, numbers[i].name, numbers[i].value);
+            json_put_int(b, numbers[i].name, numbers[i].value);
         }
-    }
-    if (b->n == from) {
-        buf_char(b, '{');
-    } else {
-        b->p[from] = '{'; /* was the first comma */
     }
     buf_char(b, '}');
 }
@@ -180,19 +120,17 @@ void log_open(struct kernel *k)
     assert(k->sum != NULL);
     XXH3_64bits_reset(k->sum);
     struct buf *b = begin(k, "run_start");
-    put_int(b, "schema", 1);
-    put_str(b, "run", c->run);
-    put_int(b, "seed", (int64_t)c->seed);
-    put_str(b, "started_at", c->started_at);
-    put_str(b, "model", c->model);
-    put_str(b, "provider", c->provider);
-    put_str(b, "system", c->system);
-    key(b, "tools");
+    json_put_int(b, "schema", 1);
+    json_put_text(b, "run", c->run);
+    json_put_int(b, "seed", (int64_t)c->seed);
+    json_put_text(b, "started_at", c->started_at);
+    json_put_text(b, "model", c->model);
+    json_put_text(b, "provider", c->provider);
+    json_put_text(b, "system", c->system);
+    json_key(b, "tools");
     buf_char(b, '[');
     for (size_t i = 0; i < c->n_tools; i++) {
-        if (i > 0) {
-            buf_char(b, ',');
-        }
+        json_next(b);
         json_add_string(b, c->tools[i].name);
     }
     buf_char(b, ']');
@@ -210,14 +148,14 @@ void log_close(struct kernel *k)
 void log_user_message(struct kernel *k, struct str content)
 {
     size_t from = k->log.n;
-    put_str(begin(k, "user_message"), "content", content);
+    json_put_text(begin(k, "user_message"), "content", content);
     end(k, from);
 }
 
 void log_step_start(struct kernel *k)
 {
     size_t from = k->log.n;
-    put_int(begin(k, "step_start"), "step", k->step);
+    json_put_int(begin(k, "step_start"), "step", k->step);
     end(k, from);
 }
 
@@ -225,16 +163,16 @@ void log_reply(struct kernel *k, const struct reply *r)
 {
     size_t from = k->log.n;
     struct buf *b = begin(k, "llm_reply");
-    put_int(b, "step", k->step);
-    put_str(b, "content", r->content_null ? (struct str){NULL, 0} : r->content);
-    put_str(b, "reasoning", r->reasoning);
+    json_put_int(b, "step", k->step);
+    json_put_text(b, "content", r->content_null ? (struct str){NULL, 0} : r->content);
+    json_put_text(b, "reasoning", r->reasoning);
     put_calls(b, k->calls, k->n_calls);
-    put_str(b, "stop", str_of(stop_name(r->stop)));
-    put_str(b, "stop_raw", r->stop_raw);
-    put_usage(b, &r->usage);
-    put_known(b, "cost_nano", -1);
-    put_int(b, "latency_ms", (int64_t)(k->now - k->attempt_at));
-    put_int(b, "attempts", k->attempt);
+    json_put_text(b, "stop", str_of(stop_name(r->stop)));
+    json_put_text(b, "stop_raw", r->stop_raw);
+    usage_put(b, &r->usage);
+    json_put_known(b, "cost_nano", -1);
+    json_put_int(b, "latency_ms", (int64_t)(k->now - k->attempt_at));
+    json_put_int(b, "attempts", k->attempt);
     end(k, from);
 }
 
@@ -242,14 +180,14 @@ void log_failure(struct kernel *k, const struct failure *f, int64_t retry_in_ms)
 {
     size_t from = k->log.n;
     struct buf *b = begin(k, "llm_failure");
-    put_int(b, "step", k->step);
-    put_str(b, "class", str_of(fail_name(f->class)));
-    put_known(b, "status", f->status == 0 ? -1 : f->status);
-    put_str(b, "message", f->message);
+    json_put_int(b, "step", k->step);
+    json_put_text(b, "class", str_of(fail_name(f->class)));
+    json_put_known(b, "status", f->status == 0 ? -1 : f->status);
+    json_put_text(b, "message", f->message);
     if (retry_in_ms < 0) {
-        put_bool(b, "final", true);
+        json_put_bool(b, "final", true);
     } else {
-        put_int(b, "retry_in_ms", retry_in_ms);
+        json_put_int(b, "retry_in_ms", retry_in_ms);
     }
     end(k, from);
 }
@@ -258,16 +196,16 @@ void log_discard(struct kernel *k, const char *reason)
 {
     size_t from = k->log.n;
     struct buf *b = begin(k, "discard");
-    put_int(b, "step", k->step);
-    put_str(b, "reason", str_of(reason));
+    json_put_int(b, "step", k->step);
+    json_put_text(b, "reason", str_of(reason));
     end(k, from);
 }
 
 static struct buf *begin_call(struct kernel *k, const char *type, const struct call *c)
 {
     struct buf *b = begin(k, type);
-    put_int(b, "step", k->step);
-    put_str(b, "call_id", c->id);
+    json_put_int(b, "step", k->step);
+    json_put_text(b, "call_id", c->id);
     return b;
 }
 
@@ -275,21 +213,21 @@ void log_tool_start(struct kernel *k, const struct call *c)
 {
     size_t from = k->log.n;
     struct buf *b = begin_call(k, "tool_start", c);
-    put_str(b, "name", c->name);
-    put_str(b, "arguments", c->arguments);
+    json_put_text(b, "name", c->name);
+    json_put_text(b, "arguments", c->arguments);
     if (c->coerced) {
-        put_str(b, "coerced", c->checked);
+        json_put_text(b, "coerced", c->checked);
     }
     end(k, from);
 }
 
 void error_add(struct buf *out, const struct tool_output *o)
 {
-    buf_addz(out, "{\"code\":");
-    json_add_string(out, o->code);
-    put_str(out, "message", o->message);
-    put_bool(out, "retryable", o->retryable);
-    put_str(out, "hint", o->hint.n == 0 ? (struct str){NULL, 0} : o->hint);
+    buf_char(out, '{');
+    json_put_text(out, "code", o->code);
+    json_put_text(out, "message", o->message);
+    json_put_bool(out, "retryable", o->retryable);
+    json_put_text(out, "hint", o->hint.n == 0 ? (struct str){NULL, 0} : o->hint);
     buf_char(out, '}');
 }
 
@@ -297,10 +235,10 @@ void log_tool_retry(struct kernel *k, const struct call *c, int64_t retry_in_ms)
 {
     size_t from = k->log.n;
     struct buf *b = begin_call(k, "tool_retry", c);
-    put_int(b, "attempt", c->attempt);
-    key(b, "error");
+    json_put_int(b, "attempt", c->attempt);
+    json_key(b, "error");
     error_add(b, &c->output);
-    put_int(b, "retry_in_ms", retry_in_ms);
+    json_put_int(b, "retry_in_ms", retry_in_ms);
     end(k, from);
 }
 
@@ -308,25 +246,25 @@ void log_tool_result(struct kernel *k, const struct call *c)
 {
     size_t from = k->log.n;
     struct buf *b = begin_call(k, "tool_result", c);
-    put_str(b, "name", c->name);
-    put_bool(b, "ok", c->output.ok);
+    json_put_text(b, "name", c->name);
+    json_put_bool(b, "ok", c->output.ok);
     if (c->output.ok) {
-        put_str(b, "content", c->output.content);
+        json_put_text(b, "content", c->output.content);
     } else {
-        key(b, "error");
+        json_key(b, "error");
         error_add(b, &c->output);
     }
-    put_int(b, "latency_ms", c->attempt == 0 ? 0 : (int64_t)(k->now - c->started_at));
-    put_int(b, "attempts", c->attempt);
-    put_bool(b, "cached", false);
-    put_bool(b, "truncated", c->output.truncated);
+    json_put_int(b, "latency_ms", c->attempt == 0 ? 0 : (int64_t)(k->now - c->started_at));
+    json_put_int(b, "attempts", c->attempt);
+    json_put_bool(b, "cached", false);
+    json_put_bool(b, "truncated", c->output.truncated);
     end(k, from);
 }
 
 void log_cancel(struct kernel *k, struct str reason)
 {
     size_t from = k->log.n;
-    put_str(begin(k, "cancel"), "reason", reason);
+    json_put_text(begin(k, "cancel"), "reason", reason);
     end(k, from);
 }
 
@@ -334,8 +272,8 @@ void log_final(struct kernel *k, struct str answer)
 {
     size_t from = k->log.n;
     struct buf *b = begin(k, "final");
-    put_int(b, "step", k->step);
-    put_str(b, "answer", answer);
+    json_put_int(b, "step", k->step);
+    json_put_text(b, "answer", answer);
     end(k, from);
 }
 
@@ -345,13 +283,13 @@ void log_run_end(struct kernel *k)
     uint64_t sum = XXH3_64bits_digest(k->sum);
     size_t from = k->log.n;
     struct buf *b = begin(k, "run_end");
-    put_str(b, "status", str_of(run_status_name(r->status)));
-    put_int(b, "steps", r->steps);
-    put_usage(b, &r->usage);
-    put_known(b, "cost_nano", r->cost_nano);
-    put_str(b, "currency", k->config.currency);
-    put_str(b, "answer", r->answer);
-    key(b, "sum");
+    json_put_text(b, "status", str_of(run_status_name(r->status)));
+    json_put_int(b, "steps", r->steps);
+    usage_put(b, &r->usage);
+    json_put_known(b, "cost_nano", r->cost_nano);
+    json_put_text(b, "currency", k->config.currency);
+    json_put_text(b, "answer", r->answer);
+    json_key(b, "sum");
     buf_fmt(b, "\"%016" PRIx64 "\"", sum);
     end(k, from);
 }

@@ -1,5 +1,7 @@
 #include "kernel/core/model.h"
 
+#include "kernel/base/json.h"
+
 #define NAME2(id, text)        [id] = text,
 #define NAME3(id, text, retry) [id] = text,
 #define RETRY(id, text, retry) [id] = retry,
@@ -43,4 +45,16 @@ bool fail_retryable(enum fail_class c)
 const char *role_name(enum role r)
 {
     return role_names[r];
+}
+
+void usage_put(struct buf *out, const struct usage *u)
+{
+    json_key(out, "usage");
+    buf_char(out, '{');
+    json_put_known(out, "input", u->input);
+    json_put_known(out, "cached", u->cached);
+    json_put_known(out, "cache_write", u->cache_write);
+    json_put_known(out, "output", u->output);
+    json_put_known(out, "reasoning", u->reasoning);
+    buf_char(out, '}');
 }

@@ -47,6 +47,9 @@ struct usage {
 };
 #define USAGE_UNKNOWN ((struct usage){-1, -1, -1, -1, -1})
 
+/* Appends the member "usage": {...} as every JSON of ours shows it, null for an unknown count. */
+void usage_put(struct buf *out, const struct usage *u);
+
 /* Why a model call failed. The second column is the word in logs; the third whether a retry may
  * help. */
 #define FAIL_CLASSES(X)                                                                            \
