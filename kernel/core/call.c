@@ -64,7 +64,8 @@ static struct tool_output unknown_tool(struct kernel *k, struct str name)
     }
     const char *close = text_closest(name, names, c->n_tools);
     struct str shown = text_preview(k->arena, name, 80);
-    struct str message = close == NULL
+    struct str message = name.n == 0 ? STR("the call names no tool")
+                         : close == NULL
                              ? arena_printf(k->arena, "no tool is called %.*s", STR_FMT(shown))
                              : arena_printf(k->arena, "no tool is called %.*s; did you mean %s?",
                                             STR_FMT(shown), close);

@@ -1,3 +1,4 @@
+/* clang-format off */
 /* The loop.
  *
  * Invariants, cited by number in tests:
@@ -9,17 +10,17 @@
  *  I6  At most one model call is open, and none while a tool runs.
  *  I7  CMD_FINISH comes exactly once and last; after it nothing is fed, commanded or logged.
  *  I8  tool_start lines stand in call order, tool_result lines in the order of finishing.
- *  I9  Budgets are looked at before each step and after each reply that wants more; time also while
- * waiting. I10 A call is never carried out when its reply was cut, nor beside a terminal call. I11
- * seq counts every line from 1 without a gap.
+ *  I9  Budgets are looked at before each step and after each reply that wants more; time also while waiting.
+ *  I10 A call is never carried out when its reply was cut, nor beside a terminal call.
+ *  I11 seq counts every line from 1 without a gap.
  *
  *              user message
  *     IDLE ───────────────────► MODEL ◄────────────────────────────┐
  *                               │ │ ▲                              │
- *              failure, tries left│ │ retry_at                      │ all answered, budgets left
+ *             failure, tries left │ │ retry_at                     │ all answered, budgets left
  *                               │ ▼ │                              │
  *                               │ BACKOFF                          │
- *                reply with calls│                                 │
+ *               reply with calls│                                  │
  *                               ▼                                  │
  *                             TOOLS ───────────────────────────────┘
  *
@@ -29,14 +30,16 @@
  *  IDLE     user message                 MODEL     a step begins (or DONE: a budget of nothing)
  *  MODEL    reply without calls          DONE      completed, truncated, refused
  *  MODEL    reply that pauses            MODEL     the history is sent again, PAUSES_MAX times
- *  MODEL    reply with calls             TOOLS     they are started, or all refused and answered at
- * once MODEL    reply with a terminal call   DONE      completed; siblings are cancelled MODEL
- * failure                      BACKOFF   retryable and tries left; else DONE BACKOFF  time MODEL
- * the next attempt TOOLS    tool result, time            TOOLS     until every call is answered
+ *  MODEL    reply with calls             TOOLS     they are started, or all refused and answered at once
+ *  MODEL    reply with a terminal call   DONE      completed; siblings are cancelled
+ *  MODEL    failure                      BACKOFF   retryable and tries left; else DONE
+ *  BACKOFF  time                         MODEL     the next attempt
+ *  TOOLS    tool result, time            TOOLS     until every call is answered
  *  TOOLS    the last answer              MODEL     the next step; or DONE: a budget, repeats
- *  any      cancel, time budget          DONE      open work is stopped, open calls are answered
- * CANCELLED any      failure: miss or mismatch    DONE      nothing sensible can follow
+ *  any      cancel, time budget          DONE      open work is stopped, open calls are answered CANCELLED
+ *  any      failure: miss or mismatch    DONE      nothing sensible can follow
  */
+/* clang-format on */
 #include "kernel/core/kernel.h"
 
 #include <assert.h>
@@ -404,7 +407,10 @@ static void remember_reply(struct kernel *k, const struct reply *r)
                         .n_calls = k->n_calls};
     m.calls = arena_array(k->arena, k->n_calls, sizeof *m.calls);
     for (size_t i = 0; i < k->n_calls; i++) {
-        m.calls[i] = (struct tool_call){k->calls[i].id, k->calls[i].name, k->calls[i].arguments};
+        const struct call *c = &k->calls[i];
+        /* providers refuse a history with a nameless call, and the model shall hear of its slip */
+        struct str name = c->name.n == 0 ? STR("unnamed") : c->name;
+        m.calls[i] = (struct tool_call){c->id, name, c->arguments};
     }
     remember(k, m);
 }

@@ -556,6 +556,7 @@ static void bad_calls_get_an_error_that_the_model_can_use(void)
         {"lookup", "{\"idd\":\"1\"}", "BAD_PARAMETERS", "idd"},
         {"lokup", "{}", "UNKNOWN_TOOL", "did you mean lookup?"},
         {"zzz", "{}", "UNKNOWN_TOOL", "available: lookup, refund"},
+        {"", "{}", "UNKNOWN_TOOL", "the call names no tool"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_up();
