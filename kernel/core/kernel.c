@@ -10,7 +10,8 @@
  *  I6  At most one model call is open, and none while a tool runs.
  *  I7  CMD_FINISH comes exactly once and last; after it nothing is fed, commanded or logged.
  *  I8  tool_start lines stand in call order, tool_result lines in the order of finishing.
- *  I9  Budgets are looked at before each step and after each reply that wants more; time also while waiting.
+ *  I9  Budgets are looked at before each step and after each reply that wants more; time also while
+ *      waiting.
  *  I10 A call is never carried out when its reply was cut, nor beside a terminal call.
  *  I11 seq counts every line from 1 without a gap.
  *
@@ -30,13 +31,13 @@
  *  IDLE     user message                 MODEL     a step begins (or DONE: a budget of nothing)
  *  MODEL    reply without calls          DONE      completed, truncated, refused
  *  MODEL    reply that pauses            MODEL     the history is sent again, PAUSES_MAX times
- *  MODEL    reply with calls             TOOLS     they are started, or all refused and answered at once
+ *  MODEL    reply with calls             TOOLS     they are started, or all refused and answered
  *  MODEL    reply with a terminal call   DONE      completed; siblings are cancelled
  *  MODEL    failure                      BACKOFF   retryable and tries left; else DONE
  *  BACKOFF  time                         MODEL     the next attempt
  *  TOOLS    tool result, time            TOOLS     until every call is answered
  *  TOOLS    the last answer              MODEL     the next step; or DONE: a budget, repeats
- *  any      cancel, time budget          DONE      open work is stopped, open calls are answered CANCELLED
+ *  any      cancel, time budget          DONE      open work is stopped, open calls answered CANCELLED
  *  any      failure: miss or mismatch    DONE      nothing sensible can follow
  */
 /* clang-format on */
