@@ -37,7 +37,7 @@
  *  BACKOFF  time                         MODEL     the next attempt
  *  TOOLS    tool result, time            TOOLS     until every call is answered
  *  TOOLS    the last answer              MODEL     the next step; or DONE: a budget, repeats
- *  any      cancel, time budget          DONE      open work is stopped, open calls answered CANCELLED
+ *  any      cancel, time budget          DONE      open work stopped, open calls CANCELLED
  *  any      failure: miss or mismatch    DONE      nothing sensible can follow
  */
 /* clang-format on */
