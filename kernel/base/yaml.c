@@ -660,7 +660,8 @@ static const char *hint(const char *problem)
         const char *hint;
     } hints[] = {
         {"mapping values are not allowed", "; text that holds \": \" needs quotes"},
-        {"cannot start any token", "; indent with spaces, and quote text that begins with @ ` %"},
+        {"cannot start any token",
+         "; indent with spaces, not with tabs, and quote text that begins with @ ` %"},
         {"alphabetic or numeric", "; text that begins with * or & needs quotes"},
         {"expected key", "; check the indentation, and that quotes are closed"},
         {"expected ':'", "; check the indentation, and that each key has its colon"},

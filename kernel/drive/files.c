@@ -59,7 +59,7 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
         return fail_io(e, name, "cannot read", errno);
     }
     if (S_ISDIR(st.st_mode)) {
-        return err_at(e, ERR_IO, name, 0, 0, "is a folder; a file was expected");
+        return err_at(e, ERR_INPUT, name, 0, 0, "is a folder; a file was expected");
     }
     bool sized = S_ISREG(st.st_mode) && st.st_size > 0;
     if (sized && (uintmax_t)st.st_size > max_bytes) {

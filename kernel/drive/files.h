@@ -5,8 +5,8 @@
 #include "kernel/base/arena.h"
 #include "kernel/base/err.h"
 
-/* The whole file at `path` ("-" = standard input) into arena. ERR_NOT_FOUND, ERR_IO (the reason in
- * words; a folder is refused), ERR_LIMIT beyond max_bytes. */
+/* The whole file at `path` ("-" = standard input) into arena. ERR_NOT_FOUND, ERR_INPUT (a folder),
+ * ERR_IO (the reason in words), ERR_LIMIT beyond max_bytes. */
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e) MUST_CHECK;
 

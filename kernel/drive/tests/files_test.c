@@ -66,7 +66,7 @@ static void says_why_it_cannot_read(void)
     CHECK_TEXT(e.file, path_join(a, dir, "none"));
     check_error(file_read(a, path_join(a, path, "below"), 9, &got, &e), ERR_NOT_FOUND, &e,
                 "no such file");
-    check_error(file_read(a, dir, 9, &got, &e), ERR_IO, &e, "is a folder");
+    check_error(file_read(a, dir, 9, &got, &e), ERR_INPUT, &e, "is a folder");
     check_error(file_read(a, path, 4, &got, &e), ERR_LIMIT, &e, "has 5 bytes; at most 4");
     check_error(file_read(a, "/dev/zero", 100000, &got, &e), ERR_LIMIT, &e, "more than 100000");
     if (geteuid() != 0) {
