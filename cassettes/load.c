@@ -23,6 +23,7 @@ static const char *const top_keys[] = {"version", "assay", "interactions", NULL}
 static const char *const header_keys[] = {"format", "encoder", "run", "seed", "started_at", NULL};
 static const char *const timing_keys[] = {"at_ms",  "took_ms", "ended", "detail",
                                           "chunks", "call_id", NULL};
+static const char *const status_keys[] = {"code", "message", NULL};
 static const char *const body_keys[] = {"string", "base64_string", "encoding", NULL};
 
 /* Strict about keys in our own files only. */
@@ -105,6 +106,12 @@ static int read_body(struct loader *l, const struct val *v, struct str *out)
     if (v == NULL || v->kind == VAL_NULL) {
         return 0;
     }
+    if (v->kind == VAL_OBJECT) {
+        int rc = check_keys(l, v, "a body", body_keys);
+        if (rc != 0) {
+            return rc;
+        }
+    }
     if (is_body_map(v)) {
         const struct val *text = val_get(v, "string");
         if (text == NULL) {
@@ -185,12 +192,17 @@ static int read_status(struct loader *l, const struct val *response, struct inte
     const struct val *status = val_get(response, "status");
     const struct val *holder = status;
     const char *key = "code";
-    if (!val_is(status, VAL_OBJECT)) {
+    int64_t code = 0;
+    int rc = 0;
+    if (val_is(status, VAL_OBJECT)) {
+        rc = check_keys(l, status, "a status", status_keys);
+    } else {
         holder = response;
         key = status == NULL && !l->c->ours ? "status_code" : "status";
     }
-    int64_t code = 0;
-    int rc = doc_int(l->d, holder, key, DOC_REQUIRED, 0, 999, &code, l->e);
+    if (rc == 0) {
+        rc = doc_int(l->d, holder, key, DOC_REQUIRED, 0, 999, &code, l->e);
+    }
     it->status = (int)code;
     if (rc == 0 && val_is(status, VAL_OBJECT)) {
         rc = doc_str(l->d, status, "message", DOC_OPTIONAL, &it->reason, l->e);
@@ -385,6 +397,13 @@ static int read_assay_header(struct loader *l, const struct val *root)
     }
     if (rc == 0) {
         rc = doc_str(l->d, v, "started_at", DOC_OPTIONAL, &l->c->started_at, l->e);
+    }
+    int64_t started_ms;
+    const struct str started = l->c->started_at;
+    if (rc == 0 && started.p != NULL && !time_parse(started, &started_ms)) {
+        return doc_fail(l->d, val_get(v, "started_at"), l->e,
+                        "expected a time such as 2026-11-29T18:00:00.000Z, got \"%.*s\"",
+                        STR_FMT(str_slice(started, 0, 40)));
     }
     l->c->seed = (uint64_t)seed;
     return rc;

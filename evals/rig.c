@@ -88,16 +88,21 @@ static int load_cassette(struct rig *r, struct err *e)
         return rc;
     }
     const struct cassette *c = r->cassette;
-    if (c->ours) {
+    fixed_identity(r, c->ours ? c->seed : r->options.seed);
+    if (c->run.n > 0) {
         r->config.run = c->run;
-        r->config.seed = c->seed;
+    }
+    if (c->started_at.n > 0) {
         r->config.started_at = c->started_at;
-    } else {
-        fixed_identity(r, r->options.seed);
     }
     const struct val *first = first_request(c);
     if (r->config.model.n == 0) {
         r->config.model = val_text(val_get(first, "model"));
+    }
+    if (r->config.model.n == 0) {
+        return err_at(e, ERR_INPUT, c->path, 0, 0, "%s",
+                      first == NULL ? "holds no request to a model, so there is nothing to replay"
+                                    : "its first request names no model: give --model NAME");
     }
     const struct val *stream = val_get(first, "stream");
     if (val_is(stream, VAL_BOOL) && stream->boolean) {

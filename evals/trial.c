@@ -177,10 +177,6 @@ static void settle_refused(const struct trial *t, struct arena *arena, struct ev
     if (replay && code == ERR_NOT_FOUND) {
         code = ERR_MISS;
         problem = missing_cassette(t, arena);
-    } else if (replay && code == ERR_USAGE) {
-        code = ERR_INPUT;
-        problem = arena_printf(
-            arena, "%s: holds no request to a model, so there is nothing to replay", t->cassette);
     }
     out->result.status = code == ERR_MISS ? RUN_CASSETTE_MISS : RUN_MODEL_ERROR;
     out->model = arena_str(arena, str_of(t->o->model));

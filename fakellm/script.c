@@ -56,6 +56,9 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
     int rc = doc_keys(d, root, "a fake script", keys, e);
     rc = rc != 0 ? rc : doc_version(d, root, e);
     rc = rc != 0 ? rc : doc_str(d, root, "model", DOC_OPTIONAL, &s->model, e);
+    if (rc == 0 && s->model.n == 0) {
+        return doc_fail(d, val_get(root, "model"), e, "the model's name is empty");
+    }
     rc = rc != 0 ? rc : doc_int(d, root, "seed", DOC_OPTIONAL, 0, INT64_C(1) << 53, &seed, e);
     rc = rc != 0 ? rc : doc_list(d, root, "steps", DOC_OPTIONAL, &steps, e);
     rc = rc != 0 ? rc : doc_list(d, root, "rules", DOC_OPTIONAL, &rules, e);

@@ -274,7 +274,7 @@ static void a_missing_file_is_not_found(void)
     struct cassette *c = NULL;
     struct err e;
     CU_ASSERT_EQUAL(cassette_load("/nowhere/x.yaml", &c, NULL, &e), ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(cassette_load("/", &c, NULL, &e), ERR_IO);
+    CU_ASSERT_EQUAL(cassette_load("/", &c, NULL, &e), ERR_INPUT);
     cassette_free(NULL);
 }
 

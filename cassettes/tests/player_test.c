@@ -8,7 +8,8 @@
 
 /* A file of ours from parts. */
 #define FILE_OF(items)                                                                             \
-    "version: 1\nassay: {format: 1, encoder: 1, run: ab, seed: 7, started_at: \"t\"}\n"            \
+    "version: 1\nassay: {format: 1, encoder: 1, run: ab, seed: 7, started_at: "                    \
+    "\"2026-11-29T18:00:00.000Z\"}\n"                                                              \
     "interactions:\n" items
 #define ASK(uri, body)                                                                             \
     "- request: {method: POST, uri: \"" uri "\", headers: {}, body: '" body "'}\n  response:\n"    \

@@ -246,7 +246,7 @@ static void request_json_stays_equal_and_readable(void)
     CHECK_HOLDS(buf_str(&out), "    body: |\n      {\n        \"n\": 1.50e3,\n        \"s\": "
                                "\"\\u2028\\u0085\\u007f\\ufeff\\u0000\",\n");
     struct buf file = {0};
-    cassette_add_header(&file, STR("a"), 1, STR("t"));
+    cassette_add_header(&file, STR("a"), 1, STR("2026-11-29T18:00:00.000Z"));
     buf_add(&file, buf_str(&out));
     buf_char(&file, '\0');
     struct cassette *c = rig_load(file.p);

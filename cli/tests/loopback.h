@@ -27,6 +27,6 @@ void loopback_wait_request(struct loopback *l);
 /* Ends it; returns how many requests it read. */
 size_t loopback_stop(struct loopback *l);
 
-/* A base URL whose port nobody listens at, as path_of. */
+/* A base URL whose port nobody listens at. */
 const char *loopback_refusing(void);
 #endif

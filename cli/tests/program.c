@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "ci/testing/testing.h"
+#include "kernel/base/arena.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -15,7 +16,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RUNS = 16, PATHS = 64, PATH_BYTES = 4096, LIMIT_S = 40, SHOWN_BYTES = 2000 };
+enum { TEXT_BYTES = 8192, LIMIT_S = 40, SHOWN_BYTES = 2000 };
+
+/* Paths, texts and results stay until the tests end, so that no test has to think of them. */
+static struct arena *kept(void)
+{
+    static struct arena *arena;
+    arena = arena == NULL ? arena_new() : arena;
+    return arena;
+}
 
 void fail_test(const char *file, int line, const char *fmt, ...)
 {
@@ -30,38 +39,17 @@ void fail_test(const char *file, int line, const char *fmt, ...)
 
 /* ---- files ---- */
 
-static char *next_path(void)
-{
-    static char paths[PATHS][PATH_BYTES];
-    static unsigned turn;
-    return paths[turn++ % PATHS];
-}
-
-/* The same for what is needed only here, so that running a program uses up no path of a test. */
-static const char *own_path(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static const char *own_path(const char *fmt, ...)
-{
-    static char paths[8][PATH_BYTES];
-    static unsigned turn;
-    char *path = paths[turn++ % 8];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(path, PATH_BYTES, fmt, args);
-    va_end(args);
-    return path;
-}
-
 const char *path_of(const char *fmt, ...)
 {
-    char *path = next_path();
+    char text[TEXT_BYTES];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(path, PATH_BYTES, fmt, args);
+    int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (n < 0 || n >= PATH_BYTES) {
-        FAIL("a path is too long: %s", path);
+    if (n < 0 || n >= TEXT_BYTES) {
+        FAIL("a text is too long: %s", text);
     }
-    return path;
+    return arena_cstr(kept(), str_of(text));
 }
 
 const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t n)
@@ -79,46 +67,25 @@ const char *write_text(const char *dir, const char *name, const char *text)
     return write_bytes(dir, name, text, strlen(text));
 }
 
-static char *slurp(const char *path, size_t *n)
+const char *read_text(const char *path, size_t *n)
 {
+    struct buf text = {.max = 1 << 30};
+    char piece[1 << 16];
+    size_t got;
     FILE *f = fopen(path, "rb");
     if (f == NULL) {
         return NULL;
     }
-    size_t room = 1 << 16, have = 0, got;
-    char *text = malloc(room);
-    while (text != NULL && (got = fread(text + have, 1, room - have - 1, f)) > 0) {
-        have += got;
-        if (room - have < 2) {
-            room *= 2;
-            char *more = realloc(text, room);
-            if (more == NULL) {
-                free(text);
-            }
-            text = more;
-        }
+    while ((got = fread(piece, 1, sizeof piece, f)) > 0) {
+        buf_add(&text, (struct str){piece, got});
     }
     fclose(f);
-    if (text == NULL) {
-        abort();
-    }
-    text[have] = '\0';
-    *n = have;
-    return text;
-}
-
-const char *read_text(const char *path, size_t *n)
-{
-    static char *texts[RUNS];
-    static unsigned turn;
-    char **text = &texts[turn++ % RUNS];
-    size_t size = 0;
-    free(*text);
-    *text = slurp(path, &size);
+    const char *copy = arena_cstr(kept(), buf_str(&text));
     if (n != NULL) {
-        *n = size;
+        *n = text.n;
     }
-    return *text;
+    buf_free(&text);
+    return copy;
 }
 
 bool same_bytes(const char *a, const char *b)
@@ -163,8 +130,8 @@ static void fill_words(const char *const *words, const struct program_options *o
 static void fill_env(const struct program_options *o, const char *dir, struct launch *l)
 {
     size_t n = 0;
-    l->env[n++] = own_path("PATH=%s", getenv("PATH") != NULL ? getenv("PATH") : "/usr/bin:/bin");
-    l->env[n++] = own_path("HOME=%s", dir);
+    l->env[n++] = path_of("PATH=%s", getenv("PATH") != NULL ? getenv("PATH") : "/usr/bin:/bin");
+    l->env[n++] = path_of("HOME=%s", dir);
     l->env[n++] = "ASAN_OPTIONS=exitcode=99";
     l->env[n++] = "LSAN_OPTIONS=exitcode=99";
     for (size_t i = 0; o->more != NULL && o->more[i] != NULL && n + 1 < ENV; i++) {
@@ -182,22 +149,13 @@ static int open_or_fail(const char *path, int flags)
     return fd;
 }
 
-static const char *write_stdin(const char *dir, const char *text)
-{
-    const char *path = own_path("%s/stdin", dir);
-    FILE *f = fopen(path, "wb");
-    if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0) {
-        FAIL("%s cannot be written", path);
-    }
-    return path;
-}
-
 static void open_fds(const struct program_options *o, const char *dir, struct launch *l)
 {
     enum { WRITE = O_WRONLY | O_CREAT | O_TRUNC };
-    l->fds[0] = open_or_fail(o->in == NULL ? "/dev/null" : write_stdin(dir, o->in), O_RDONLY);
-    l->fds[1] = open_or_fail(o->out != NULL ? o->out : own_path("%s/stdout", dir), WRITE);
-    l->fds[2] = open_or_fail(own_path("%s/stderr", dir), WRITE);
+    l->fds[0] =
+        open_or_fail(o->in == NULL ? "/dev/null" : write_text(dir, "stdin", o->in), O_RDONLY);
+    l->fds[1] = open_or_fail(o->out != NULL ? o->out : path_of("%s/stdout", dir), WRITE);
+    l->fds[2] = open_or_fail(path_of("%s/stderr", dir), WRITE);
     l->dir = o->dir != NULL ? o->dir : dir;
 }
 
@@ -275,23 +233,19 @@ static void check_sane(const struct ran *r)
 
 const struct ran *program_wait(struct program_running *p)
 {
-    static struct ran runs[RUNS];
-    static unsigned turn;
-    struct ran *r = &runs[turn++ % RUNS];
+    struct ran *r = arena_alloc(kept(), sizeof *r);
     struct rusage usage;
     int status = 0;
     pid_t pid;
-    free(r->out);
-    free(r->err);
     do {
         pid = wait4(p->pid, &status, 0, &usage);
     } while (pid < 0 && errno == EINTR);
     r->status = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
     r->peak_kb = usage.ru_maxrss;
-    r->out = slurp(own_path("%s/stdout", p->dir), &r->out_n);
-    r->err = slurp(own_path("%s/stderr", p->dir), &r->err_n);
-    r->out = r->out != NULL ? r->out : strdup("");
-    r->err = r->err != NULL ? r->err : strdup("");
+    r->out = read_text(path_of("%s/stdout", p->dir), &r->out_n);
+    r->err = read_text(path_of("%s/stderr", p->dir), &r->err_n);
+    r->out = r->out != NULL ? r->out : "";
+    r->err = r->err != NULL ? r->err : "";
     memcpy(r->command, p->command, sizeof r->command);
     check_sane(r);
     return r;
@@ -319,12 +273,12 @@ static bool check(const char *file, int line, bool holds, const struct ran *r, c
 
 bool check_status(const char *file, int line, const struct ran *r, int want)
 {
-    return check(file, line, r->status == want, r, own_path("wanted status %d", want));
+    return check(file, line, r->status == want, r, path_of("wanted status %d", want));
 }
 
 bool check_part(const char *file, int line, const struct ran *r, const char *text, const char *part)
 {
-    return check(file, line, strstr(text, part) != NULL, r, own_path("wanted the text: %s", part));
+    return check(file, line, strstr(text, part) != NULL, r, path_of("wanted the text: %s", part));
 }
 
 bool check_one_line(const char *file, int line, const struct ran *r)
@@ -369,23 +323,21 @@ bool json_lines(const char *text, size_t *n)
 
 const char *event_types(const char *log)
 {
-    char *types = next_path();
-    size_t n = 0;
-    types[0] = '\0';
+    struct buf types = {0};
     while (log != NULL && *log != '\0') {
         cJSON *line = take_line(&log);
         const char *type = cJSON_GetStringValue(cJSON_GetObjectItem(line, "type"));
         if (type == NULL) {
-            cJSON_Delete(line);
-            return "";
+            log = NULL; /* a line that is no event */
+            buf_clear(&types);
+        } else {
+            buf_fmt(&types, "%s%s", types.n > 0 ? " " : "", type);
         }
-        n += (size_t)snprintf(types + n, PATH_BYTES - n, "%s%s", n > 0 ? " " : "", type);
         cJSON_Delete(line);
-        if (n >= PATH_BYTES) {
-            return "";
-        }
     }
-    return types;
+    const char *text = arena_cstr(kept(), buf_str(&types));
+    buf_free(&types);
+    return text;
 }
 
 bool log_ends(const char *log, const char *status)

@@ -1,4 +1,5 @@
-/* Running the real program from outside, as a user does, and looking at what it says. */
+/* Running the real program from outside, as a user does, and looking at what it says. Everything
+ * returned here stays valid until the tests end. */
 #ifndef CLI_TESTS_PROGRAM_H
 #define CLI_TESTS_PROGRAM_H
 
@@ -9,9 +10,9 @@
 /* How a run of the program ended. Texts are NUL-terminated. */
 struct ran {
     int status; /* exit status, or minus the signal: -14 (SIGALRM) is a hang */
-    char *out;
+    const char *out;
     size_t out_n;
-    char *err;
+    const char *err;
     size_t err_n;
     long peak_kb; /* memory */
     char command[1024];
@@ -27,8 +28,7 @@ struct program_options {
 };
 
 /* Runs it with these words (NULL-terminated) and waits. A crash, a sanitizer's report, a hang or an
- * exit status that DESIGN.md does not know fails the running test. The result is valid until 16
- * further runs. */
+ * exit status that DESIGN.md does not know fails the running test. */
 const struct ran *program_run(const char *const *words, const struct program_options *o);
 #define ASSAY(...)               program_run((const char *const[]){__VA_ARGS__, NULL}, NULL)
 #define ASSAY_WITH(options, ...) program_run((const char *const[]){__VA_ARGS__, NULL}, (options))
@@ -62,19 +62,19 @@ void fail_test(const char *file, int line, const char *fmt, ...)
 
 /* ---- files ---- */
 
-/* printf into a path; valid until 64 further ones. */
+/* printf into a path, or any other text. */
 const char *path_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* Writes dir/name and returns its path, as path_of. */
+/* Writes dir/name and returns its path. */
 const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t n);
 const char *write_text(const char *dir, const char *name, const char *text);
-/* The whole file, NUL-terminated, valid until 16 further ones; NULL when it is not there. */
+/* The whole file, NUL-terminated; NULL when it is not there. n may be NULL. */
 const char *read_text(const char *path, size_t *n);
 bool same_bytes(const char *a, const char *b);
 size_t count_lines(const char *text);
 
 /* ---- event logs and other JSON lines ---- */
 
-/* The types of a log's events joined by spaces, as path_of; "" for a text that is no log. */
+/* The types of a log's events joined by spaces; "" for a text that is no log. */
 const char *event_types(const char *log);
 /* Whether every line is whole and parses as JSON; `n` (may be NULL) gets their number. */
 bool json_lines(const char *text, size_t *n);

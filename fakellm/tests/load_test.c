@@ -106,7 +106,7 @@ static void tells_a_missing_file_from_a_bad_one(void)
     struct fake_script *script;
     struct err e = {0};
     CU_ASSERT_EQUAL(fake_load("no/such/script.yaml", &script, &e), ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(fake_load("fakellm", &script, &e), ERR_IO);
+    CU_ASSERT_EQUAL(fake_load("fakellm", &script, &e), ERR_INPUT);
     CU_ASSERT_EQUAL(fake_load("fakellm/fake.h", &script, &e), ERR_INPUT);
 }
 

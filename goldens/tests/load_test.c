@@ -117,7 +117,7 @@ static void tells_a_missing_file_from_a_bad_one(void)
     struct golden_set *set;
     struct err e = {0};
     CU_ASSERT_EQUAL(golden_load("no/such/set.yaml", &set, &e), ERR_NOT_FOUND);
-    CU_ASSERT_EQUAL(golden_load("goldens", &set, &e), ERR_IO);
+    CU_ASSERT_EQUAL(golden_load("goldens", &set, &e), ERR_INPUT);
     CU_ASSERT_EQUAL(golden_load("goldens/golden.h", &set, &e), ERR_INPUT);
 }
 
