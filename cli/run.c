@@ -256,7 +256,7 @@ static int report(struct running *r)
              o.note.n > 0 ? " (" : "", STR_FMT(o.note), o.note.n > 0 ? ")" : "");
     }
     status = exit_worse(status, report_replay(r->request, &o.replay));
-    if (o.leftover.n > 0 && o.result.status != RUN_SCRIPT_MISMATCH) {
+    if (o.leftover.n > 0 && o.result.status == RUN_COMPLETED) {
         tell("%.*s", STR_FMT(o.leftover));
         status = exit_worse(status, EXIT_FAILED);
     }

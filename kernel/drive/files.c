@@ -211,6 +211,8 @@ int file_replace(const char *path, struct str data, struct err *e)
 
 struct appender {
     int fd;
+    int broken; /* errno of the first append that failed: a file with a gap would be worse than a
+                   short one */
     char *name;
 };
 
@@ -240,16 +242,31 @@ int appender_open(const char *path, enum append_mode mode, struct appender **out
     size_t size = strlen(name) + 1;
     struct appender *a = mem_alloc(sizeof *a);
     a->fd = fd;
+    a->broken = 0;
     a->name = mem_alloc(size);
     memcpy(a->name, name, size);
     *out = a;
     return 0;
 }
 
+/* Writes all of data or nothing of it, where that can be undone. Returns 0 or an errno. */
+static int append_whole(int fd, struct str data)
+{
+    struct stat before;
+    bool regular = fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
+    int reason = write_all(fd, data);
+    if (reason != 0 && regular && ftruncate(fd, before.st_size) != 0) {
+        return reason; /* the first failure is the one to tell */
+    }
+    return reason;
+}
+
 int appender_add(struct appender *a, struct str data, struct err *e)
 {
-    int reason = write_all(a->fd, data);
-    return reason == 0 ? 0 : fail_io(e, a->name, "cannot write", reason);
+    if (a->broken == 0) {
+        a->broken = append_whole(a->fd, data);
+    }
+    return a->broken == 0 ? 0 : fail_io(e, a->name, "cannot write", a->broken);
 }
 
 int appender_close(struct appender *a, struct err *e)

@@ -20,7 +20,8 @@ enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONT
 /* ERR_EXISTS, ERR_IO. path "-" = standard output. */
 int appender_open(const char *path, enum append_mode mode, struct appender **out,
                   struct err *e) MUST_CHECK;
-/* ERR_IO on a full disk and the like; what was written before stays. */
+/* ERR_IO on a full disk and the like, from then on for every append; what was written before stays,
+ * and of a file nothing of `data`. */
 int appender_add(struct appender *a, struct str data, struct err *e) MUST_CHECK;
 /* fsync and close; frees a in every case. */
 int appender_close(struct appender *a, struct err *e) MUST_CHECK;
