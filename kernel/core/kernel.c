@@ -189,6 +189,23 @@ static void complete(struct kernel *k, struct str answer)
 
 /* ---- budgets ---- */
 
+/* "1 step", "2 steps" */
+static struct str counted(struct kernel *k, int64_t n, const char *what)
+{
+    return arena_printf(k->arena, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
+}
+
+/* Ends the run for a spent budget of `limit`. The tokens are named where the provider told them. */
+static void finish_spent(struct kernel *k, enum run_status status, struct str limit)
+{
+    bool known = k->tokens > 0 && k->usage.input >= 0 && k->usage.output >= 0;
+    struct str tokens = known ? counted(k, k->tokens, "token") : STR("");
+    struct str steps = counted(k, k->step, "step");
+    finish(k, status,
+           arena_printf(k->arena, "the budget of %.*s is spent after %.*s%s%.*s", STR_FMT(limit),
+                        STR_FMT(steps), known ? " and " : "", STR_FMT(tokens)));
+}
+
 /* Ends the run when a budget is spent; true when it did. */
 static bool over_budget(struct kernel *k, bool before_step)
 {
@@ -197,19 +214,17 @@ static bool over_budget(struct kernel *k, bool before_step)
     const char *what;
     int64_t limit;
     if (before_step && k->step >= b->steps) {
-        status = RUN_MAX_STEPS, what = "steps", limit = b->steps;
+        status = RUN_MAX_STEPS, what = "step", limit = b->steps;
     } else if (k->tokens >= b->tokens) {
-        status = RUN_TOKEN_BUDGET, what = "tokens", limit = b->tokens;
+        status = RUN_TOKEN_BUDGET, what = "token", limit = b->tokens;
     } else if (k->now >= (uint64_t)b->seconds * 1000) {
-        status = RUN_TIME_BUDGET, what = "seconds", limit = b->seconds;
+        status = RUN_TIME_BUDGET, what = "second", limit = b->seconds;
     } else if (before_step && k->calls_made > b->calls) {
-        status = RUN_CALL_BUDGET, what = "tool calls", limit = b->calls;
+        status = RUN_CALL_BUDGET, what = "tool call", limit = b->calls;
     } else {
         return false;
     }
-    finish(k, status,
-           arena_printf(k->arena, "the budget of %lld %s is spent after %lld steps and %lld tokens",
-                        (long long)limit, what, (long long)k->step, (long long)k->tokens));
+    finish_spent(k, status, counted(k, limit, what));
     return true;
 }
 
@@ -251,6 +266,21 @@ static int64_t backoff(struct kernel *k, int64_t base, int64_t tries)
     return wait / 2 + (int64_t)rng_below(&k->rng, (uint64_t)(wait - wait / 2) + 1);
 }
 
+/* Why the run ends with this failure: with the HTTP status, unless the message tells it already. */
+static struct str failure_reason(struct kernel *k, const struct failure *f)
+{
+    if (f->status == 0 || f->class == FAIL_MISS || f->class == FAIL_SCRIPT ||
+        str_starts(f->message, "HTTP status ")) {
+        return f->message;
+    }
+    struct buf text = {0};
+    buf_fmt(&text, "HTTP %d: ", f->status);
+    buf_add(&text, f->message);
+    struct str reason = arena_str(k->arena, buf_str(&text));
+    buf_free(&text);
+    return reason;
+}
+
 static void on_failure(struct kernel *k, const struct failure *f)
 {
     bool again = fail_retryable(f->class) && k->attempt < k->config.model_attempts;
@@ -260,7 +290,7 @@ static void on_failure(struct kernel *k, const struct failure *f)
                                  : f->class == FAIL_SCRIPT ? RUN_SCRIPT_MISMATCH
                                                            : RUN_MODEL_ERROR;
         k->attempt = 0; /* the call has ended by itself */
-        finish(k, status, f->message);
+        finish(k, status, failure_reason(k, f));
         return;
     }
     int64_t wait = backoff(k, k->config.backoff_ms, k->attempt);
@@ -518,9 +548,7 @@ static void on_time(struct kernel *k)
         return;
     }
     if (k->now >= (uint64_t)k->config.budget.seconds * 1000) {
-        finish(k, RUN_TIME_BUDGET,
-               arena_printf(k->arena, "the budget of %lld seconds is spent",
-                            (long long)k->config.budget.seconds));
+        finish_spent(k, RUN_TIME_BUDGET, counted(k, k->config.budget.seconds, "second"));
         return;
     }
     if (k->state == STATE_BACKOFF && k->now >= k->retry_at) {

@@ -125,12 +125,7 @@ static void tell_note(const struct endpoint *ep, enum http_end end, struct str d
     if (broke) {
         buf_add(&note, detail);
     } else if (status >= 300) {
-        bool said = str_starts(result->failure.message, "HTTP status");
-        const char *advice = status_advice(status);
-        if (!said) {
-            buf_fmt(&note, "HTTP status %d%s", status, advice[0] != '\0' ? ": " : "");
-        }
-        buf_addz(&note, advice);
+        buf_addz(&note, status_advice(status));
     }
     ep->o.note(ep->o.note_ctx, buf_str(&note));
     buf_free(&note);

@@ -400,6 +400,13 @@ static void terminal_tool_with_bad_arguments_does_not_end_the_run(void)
     tear_down();
 }
 
+static void check_reason(const char *want)
+{
+    struct run_result r;
+    CU_ASSERT_FATAL(kernel_result(k, &r));
+    CHECK_TEXT(arena_cstr(arena, r.reason), want);
+}
+
 /* K8 (I9) */
 static void budgets_end_the_run_with_their_status(void)
 {
@@ -411,6 +418,7 @@ static void budgets_end_the_run_with_their_status(void)
     reply(3, STOP_TOOL_USE, NULL, "a", "lookup", "{\"n\":2}", NULL);
     result(4, "a", "x");
     CU_ASSERT_EQUAL(status(), RUN_MAX_STEPS);
+    check_reason("the budget of 2 steps is spent after 2 steps and 30 tokens");
     tear_down();
 
     set_up();
@@ -429,6 +437,7 @@ static void budgets_end_the_run_with_their_status(void)
     tick(1000);
     CU_ASSERT_EQUAL(status(), RUN_TIME_BUDGET);
     CU_ASSERT_EQUAL(commands[0].kind, CMD_STOP_MODEL);
+    check_reason("the budget of 1 second is spent after 1 step");
     tear_down();
 
     set_up();
@@ -438,6 +447,7 @@ static void budgets_end_the_run_with_their_status(void)
     CU_ASSERT_TRUE(logged("\"code\":\"LIMIT\""));
     result(2, "a", "x");
     CU_ASSERT_EQUAL(status(), RUN_CALL_BUDGET);
+    check_reason("the budget of 1 tool call is spent after 1 step and 15 tokens");
     tear_down();
 }
 
@@ -701,16 +711,27 @@ static void lasting_failures_end_the_run_at_once(void)
 {
     static const struct {
         enum fail_class class;
-        enum run_status status;
-    } cases[] = {{FAIL_AUTH, RUN_MODEL_ERROR},
-                 {FAIL_REQUEST, RUN_MODEL_ERROR},
-                 {FAIL_MISS, RUN_CASSETTE_MISS},
-                 {FAIL_SCRIPT, RUN_SCRIPT_MISMATCH}};
+        int status;
+        const char *message;
+        enum run_status ends;
+        const char *reason;
+    } cases[] = {
+        {FAIL_AUTH, 401, "bad key", RUN_MODEL_ERROR, "HTTP 401: bad key"},
+        {FAIL_AUTH, 403, "HTTP status 403: no", RUN_MODEL_ERROR, "HTTP status 403: no"},
+        {FAIL_REQUEST, 0, "no such model", RUN_MODEL_ERROR, "no such model"},
+        {FAIL_MISS, 0, "not recorded", RUN_CASSETTE_MISS, "not recorded"},
+        {FAIL_SCRIPT, 400, "another tool", RUN_SCRIPT_MISMATCH, "another tool"},
+    };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_up();
         begin();
-        fails(1, cases[i].class, -1);
-        CU_ASSERT_EQUAL(status(), cases[i].status);
+        struct failure f = {.class = cases[i].class,
+                            .status = cases[i].status,
+                            .retry_after_ms = -1,
+                            .message = str_of(cases[i].message)};
+        feed((struct event){.kind = EV_FAILURE, .failure = &f}, 1);
+        CU_ASSERT_EQUAL(status(), cases[i].ends);
+        check_reason(cases[i].reason);
         tear_down();
     }
 }
