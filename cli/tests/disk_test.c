@@ -5,6 +5,7 @@
 #include "cli/tests/program.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -157,9 +158,41 @@ static void full_log(void)
     CU_ASSERT(umount2(disk, MNT_DETACH) == 0);
 }
 
+/* An answer larger than the disk that is to hold its recording. */
+static void full_recording(void)
+{
+    enum { ANSWER_BYTES = 30000 };
+    static char bytes[ANSWER_BYTES + 1000];
+    const char *disk = small_disk("size=16k");
+    if (disk == NULL) {
+        return;
+    }
+    size_t n = (size_t)snprintf(bytes, sizeof bytes,
+                                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                "Connection: close\r\n\r\n{\"choices\":[{\"index\":0,\"message\":{"
+                                "\"role\":\"assistant\",\"content\":\"");
+    memset(bytes + n, 'x', ANSWER_BYTES);
+    n += ANSWER_BYTES;
+    n += (size_t)snprintf(bytes + n, sizeof bytes - n, "\"},\"finish_reason\":\"stop\"}]}");
+    const struct loopback_answer large = {.bytes = bytes, .n = n};
+    struct loopback *l = loopback_start(&large, 1);
+    const char *cassette = path_of("%s/c.yaml", disk);
+    const struct ran *r =
+        ASSAY("run", "--base-url", loopback_url(l), "--model", "m", "--record", cassette, "Hello.");
+    CHECK_STATUS(r, 4);
+    CHECK_ERR(r, "No space left on device");
+    CHECK_ERR(r, cassette);
+    CU_ASSERT_EQUAL(count_lines(r->err), 1);
+    r = ASSAY("cassette", "check", cassette);
+    CU_ASSERT(r->status == 0 || r->status == 2); /* cut off, but no harm */
+    CU_ASSERT(umount2(disk, MNT_DETACH) == 0);
+    loopback_stop(l);
+}
+
 TESTS(disk, {"disk_that_cannot_take_the_trace_is_told", unwritable_trace},
       {"disk_that_is_full_for_the_trace_is_told", full_trace},
       {"disk_that_cannot_take_the_run_is_told", unwritable_run},
       {"disk_that_cannot_take_the_recording_is_told", unwritable_recording},
       {"disk_that_fills_up_keeps_finished_trials", full_run},
-      {"disk_that_fills_up_keeps_whole_lines_of_the_log", full_log})
+      {"disk_that_fills_up_keeps_whole_lines_of_the_log", full_log},
+      {"disk_that_fills_up_under_a_recording_is_told", full_recording})

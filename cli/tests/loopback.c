@@ -1,6 +1,6 @@
-#include "loopback.h"
+#include "cli/tests/loopback.h"
 
-#include "program.h"
+#include "cli/tests/program.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

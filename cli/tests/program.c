@@ -1,5 +1,5 @@
 #define _DEFAULT_SOURCE /* wait4 */
-#include "program.h"
+#include "cli/tests/program.h"
 
 #include "ci/testing/testing.h"
 #include "kernel/base/arena.h"
