@@ -108,10 +108,11 @@ int wire_encode_reply(enum wire_format f, const struct reply *reply,
 /* Appends the provider's error body, e.g. {"error":{"message","type","param","code"}}. */
 void wire_encode_error(enum wire_format f, int status, struct str message, struct buf *out);
 
-/* Adds to a canonical request body what equals its absence: members whose value is the provider's
- * documented default (stream false, n 1, temperature 1, top_p 1, tool_choice "auto" with tools, …)
- * are left out of *out. body must be an object; the result (in arena) is for keys, never for
- * sending. */
+/* A request body without what equals its absence: members that are null or the provider's
+ * documented default (stream false, n 1, temperature 1, top_p 1, tool_choice "auto" with tools, …),
+ * in messages also null and an empty tool_calls, in Chat Completions' tools an empty description
+ * and strict false; max_tokens counts as max_completion_tokens. Members come sorted. body must be
+ * an object; the result (in arena) is for keys, never for sending. */
 const struct val *wire_without_defaults(enum wire_format f, const struct val *body,
                                         struct arena *arena);
 #endif

@@ -151,8 +151,25 @@ static const struct default_case default_cases[] = {
      "{\"n\":2,\"store\":true,\"stream\":true,\"temperature\":0}"},
     {WIRE_CHAT, "{\"n\":2,\"n\":1}", "{}"},
     {WIRE_CHAT, "{\"n\":1,\"n\":2}", "{\"n\":2}"},
-    {WIRE_CHAT, "{\"messages\":[{\"content\":null,\"stream\":false}]}",
-     "{\"messages\":[{\"content\":null,\"stream\":false}]}"},
+    {WIRE_CHAT,
+     "{\"messages\":[{\"content\":null,\"stream\":false,\"tool_calls\":[],\"refusal\":null},"
+     "{\"content\":\"\",\"tool_calls\":[{\"id\":null}]},{\"content\":\"x\",\"content\":null},7]}",
+     "{\"messages\":[{\"stream\":false},{\"content\":\"\",\"tool_calls\":[{\"id\":null}]},{},7]}"},
+    {WIRE_CHAT, "{\"messages\":[{\"content\":null,\"content\":\"x\"}],\"tools\":7}",
+     "{\"messages\":[{\"content\":\"x\"}],\"tools\":7}"},
+    {WIRE_CHAT,
+     "{\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"description\":\"\","
+     "\"strict\":false,\"parameters\":{\"strict\":null}}},"
+     "{\"function\":{\"strict\":null,\"description\":\"d\"}},{\"function\":{\"strict\":true}}]}",
+     "{\"tools\":[{\"function\":{\"name\":\"f\",\"parameters\":{\"strict\":null}},\"type\":"
+     "\"function\"},{\"function\":{\"description\":\"d\"}},{\"function\":{\"strict\":true}}]}"},
+    {WIRE_CHAT, "{\"max_tokens\":5}", "{\"max_completion_tokens\":5}"},
+    {WIRE_CHAT, "{\"max_tokens\":5,\"max_completion_tokens\":null}",
+     "{\"max_completion_tokens\":5}"},
+    {WIRE_CHAT, "{\"max_tokens\":5,\"max_completion_tokens\":6}",
+     "{\"max_completion_tokens\":6,\"max_tokens\":5}"},
+    {WIRE_RESPONSES, "{\"input\":[{\"status\":null,\"type\":\"message\"}],\"max_tokens\":1}",
+     "{\"input\":[{\"type\":\"message\"}],\"max_tokens\":1}"},
     {WIRE_RESPONSES,
      "{\"store\":true,\"truncation\":\"disabled\",\"text\":{\"format\":{\"type\":\"text\"}},"
      "\"previous_response_id\":null,\"n\":1}",
