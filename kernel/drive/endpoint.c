@@ -13,6 +13,7 @@ struct endpoint {
     struct transport *transport;
     struct endpoint_options o; /* its texts in arena */
     struct str url;
+    struct str key; /* in arena; n 0 = none */
     struct http_header headers[2];
     size_t n_headers;
 };
@@ -32,6 +33,7 @@ struct llm_call {
     struct timer *failing;        /* set where http is NULL */
     struct failure failure;
     struct err why;
+    struct buf plain; /* the failure's message where it held the key */
 };
 
 static struct endpoint *endpoint_of(struct llm *m)
@@ -42,6 +44,7 @@ static struct endpoint *endpoint_of(struct llm *m)
 static void call_free(struct llm_call *c)
 {
     wire_decoder_free(c->decoder);
+    buf_free(&c->plain);
     free(c);
 }
 
@@ -96,6 +99,24 @@ static struct str end_text(enum http_end end, struct str detail)
     return (struct str){NULL, 0};
 }
 
+/* Text with the API key replaced, in *out where it held the key; endpoints quote it in their
+ * errors, and what they say is logged. A cassette has the same word in its place. */
+static struct str without_key(const struct endpoint *ep, struct str text, struct buf *out)
+{
+    size_t at = ep->key.n < ENDPOINT_KEY_BYTES_MIN ? SIZE_MAX : str_find(text, ep->key);
+    if (at == SIZE_MAX) {
+        return text;
+    }
+    while (at != SIZE_MAX) {
+        buf_add(out, str_slice(text, 0, at));
+        buf_addz(out, "REDACTED");
+        text = str_slice(text, at + ep->key.n, text.n);
+        at = str_find(text, ep->key);
+    }
+    buf_add(out, text);
+    return buf_str(out);
+}
+
 /* What to look at first when this status came. */
 static const char *status_advice(int status)
 {
@@ -118,6 +139,7 @@ static void tell_note(const struct endpoint *ep, enum http_end end, struct str d
 {
     bool broke = end == HTTP_REFUSED || end == HTTP_TIMEOUT || end == HTTP_RESET;
     struct buf note = {0};
+    struct buf plain = {0};
     if (ep->o.note == NULL) {
         return;
     }
@@ -127,8 +149,9 @@ static void tell_note(const struct endpoint *ep, enum http_end end, struct str d
     } else if (status >= 300) {
         buf_addz(&note, status_advice(status));
     }
-    ep->o.note(ep->o.note_ctx, buf_str(&note));
+    ep->o.note(ep->o.note_ctx, without_key(ep, buf_str(&note), &plain));
     buf_free(&note);
+    buf_free(&plain);
 }
 
 /* The sink's end may free the endpoint with all around it, so c alone is touched after it. */
@@ -145,8 +168,10 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
     if (result.ok) {
         c->sink.end(c->sink.ctx, &result.reply, NULL);
     } else {
-        result.failure.shown = c->failure.shown;
-        c->sink.end(c->sink.ctx, NULL, &result.failure);
+        struct failure *f = &result.failure;
+        f->shown = c->failure.shown;
+        f->message = without_key(c->endpoint, f->message, &c->plain);
+        c->sink.end(c->sink.ctx, NULL, f);
     }
     call_free(c);
 }
@@ -276,11 +301,12 @@ struct llm *llm_endpoint(struct transport *transport, const struct endpoint_opti
     ep->url = full_url(ep->arena, o->format, o->base_url);
     ep->headers[ep->n_headers++] =
         (struct http_header){STR("Content-Type"), STR("application/json")};
-    struct str key = str_trim(o->api_key); /* a file's newline would break the header */
-    if (key.n > 0) {
+    /* a file's newline would break the header */
+    ep->key = arena_str(ep->arena, str_trim(o->api_key));
+    if (ep->key.n > 0) {
         struct buf value = {0};
         buf_addz(&value, "Bearer ");
-        buf_add(&value, key);
+        buf_add(&value, ep->key);
         ep->headers[ep->n_headers++] =
             (struct http_header){STR("Authorization"), arena_str(ep->arena, buf_str(&value))};
         buf_free(&value);

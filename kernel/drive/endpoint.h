@@ -6,6 +6,9 @@
 #include "kernel/llm.h"
 #include "kernel/wire/wire.h"
 
+/* A shorter API key is a placeholder and not hidden: it may be a part of any word. */
+enum { ENDPOINT_KEY_BYTES_MIN = 4 };
+
 struct endpoint_options {
     enum wire_format format;
     struct str base_url; /* with or without /v1 and a trailing slash; n 0 = the provider's own */
@@ -20,7 +23,8 @@ struct endpoint_options {
 };
 
 /* An llm over `transport` (which must outlive it and is not freed with it). Option texts are
- * copied. A broken history fails as FAIL_HISTORY and is never sent. */
+ * copied. A broken history fails as FAIL_HISTORY and is never sent. The API key never stands in a
+ * failure's message or a note: REDACTED stands in its place. */
 struct llm *llm_endpoint(struct transport *transport, const struct endpoint_options *o);
 
 struct transport_limits {

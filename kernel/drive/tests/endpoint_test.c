@@ -210,19 +210,24 @@ static void begin(const char *const *pieces, enum after after)
     server_start();
 }
 
-static void connect_to(int port, struct transport_limits limits)
+static void connect_with(int port, struct transport_limits limits, struct str key)
 {
     struct buf url = {0};
     CU_ASSERT_EQUAL(setenv("no_proxy", "*", 1), 0); /* whatever the machine is set to */
     buf_fmt(&url, "http://127.0.0.1:%d", port);
     struct endpoint_options o = {.format = WIRE_CHAT,
                                  .base_url = buf_str(&url),
-                                 .api_key = STR("k-1\n"),
+                                 .api_key = key,
                                  .sched = t.sched,
                                  .note = on_note};
     t.transport = transport_curl(t.loop, t.sched, limits);
     t.llm = llm_endpoint(t.transport, &o);
     buf_free(&url);
+}
+
+static void connect_to(int port, struct transport_limits limits)
+{
+    connect_with(port, limits, STR("k-1\n"));
 }
 
 static void ask(bool stream)
@@ -391,6 +396,34 @@ static void bad_answers_fail_by_kind(void)
         CU_ASSERT_TRUE(t.said.n > 0);
         check_part(&t.said, c->said);
         CU_ASSERT_EQUAL(t.requests, 1);
+        end();
+    }
+}
+
+static void no_failure_holds_the_key(void)
+{
+    static const struct {
+        const char *status;
+        const char *body;
+        const char *said;
+    } cases[] = {
+        {"401 Unauthorized",
+         "{\"error\":{\"message\":\"my-secret? (my-secret-my-secret) no my-secre, my-secret\"}}",
+         "REDACTED? (REDACTED-REDACTED) no my-secre, REDACTED"},
+        {"200 OK", "{\"error\":{\"message\":\"my-secret\"}}", "REDACTED"},
+        {"500 Oh", "my-secret is wrong", "REDACTED is wrong"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *pieces[] = {whole_answer(cases[i].status, "", cases[i].body), NULL};
+        begin(pieces, AFTER_NEXT);
+        connect_with(t.port, TRANSPORT_LIMITS_DEFAULT, STR(" my-secret\n"));
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        check_part(&t.request, "Authorization: Bearer my-secret\r\n");
+        check_part(&t.said, cases[i].said);
+        CU_ASSERT_PTR_NULL(strstr(text(&t.said), "my-secret"));
+        CU_ASSERT_PTR_NULL(strstr(text(&t.noted), "my-secret"));
         end();
     }
 }
@@ -589,6 +622,7 @@ TESTS(endpoint, {"endpoint_makes_a_reply_of_a_json_answer", json_answer_is_a_rep
       {"endpoint_shows_a_stream_piece_by_piece", stream_is_shown_piece_by_piece},
       {"endpoint_says_that_a_cut_stream_was_shown", cut_stream_fails_and_says_it_was_shown},
       {"endpoint_tells_bad_answers_by_kind", bad_answers_fail_by_kind},
+      {"endpoint_failures_never_hold_the_key", no_failure_holds_the_key},
       {"endpoint_takes_an_early_close_for_a_broken_connection", early_close_is_a_broken_connection},
       {"endpoint_takes_silence_for_a_timeout", silence_is_a_timeout},
       {"endpoint_says_what_to_check_when_refused", closed_port_is_refused},
