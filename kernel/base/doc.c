@@ -4,7 +4,7 @@
 
 #include "kernel/base/text.h"
 
-enum { SHOWN_CHARS = 40, RANGE_BYTES = 128 };
+enum { SHOWN_CHARS = 40, RANGE_BYTES = 128, KEYS_COMPARED_MAX = 1000 };
 
 int doc_fail(struct doc d, const struct val *v, struct err *e, const char *fmt, ...)
 {
@@ -114,6 +114,22 @@ int doc_keys(struct doc d, const struct val *v, const char *what, const char *co
         }
     }
     return 0;
+}
+
+void doc_add_closest(struct buf *out, const struct val *map, struct str word)
+{
+    size_t n = val_is(map, VAL_OBJECT) ? map->count : 0;
+    n = n < KEYS_COMPARED_MAX ? n : KEYS_COMPARED_MAX;
+    struct arena *arena = arena_new();
+    const char **keys = arena_array(arena, n, sizeof *keys);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = arena_cstr(arena, map->members[i].key);
+    }
+    const char *close = text_closest(word, keys, n);
+    if (close != NULL) {
+        buf_fmt(out, "; did you mean \"%s\"?", close);
+    }
+    arena_free(arena);
 }
 
 /* The member named `key`; *out NULL where it is absent or null. */

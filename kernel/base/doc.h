@@ -22,6 +22,10 @@ int doc_fail(struct doc d, const struct val *v, struct err *e, const char *fmt, 
 int doc_keys(struct doc d, const struct val *v, const char *what, const char *const *keys,
              struct err *e) MUST_CHECK;
 
+/* Appends `; did you mean "KEY"?` with the key of a map (NULL, another kind: none) that `word` is
+ * likely a slip of, where there is one. */
+void doc_add_closest(struct buf *out, const struct val *map, struct str word);
+
 /* Readers of one member of map v. An absent member leaves *out untouched (null counts as absent)
  * and returns 0, unless `required` (ERR_INPUT at the map). A wrong type or
  * range is ERR_INPUT at the value. Views point into the document. */

@@ -213,6 +213,11 @@ static const char *const matcher_keys[] = {"equals",   "one_of", "regex",     "c
                                            "near",     "range",  "any",       "absent",
                                            "optional", "each",   "unordered", NULL};
 
+const char *const *args_match_keys(void)
+{
+    return matcher_keys;
+}
+
 struct arg_match {
     enum arg_kind kind;
     struct str key;          /* in a map */
@@ -631,6 +636,19 @@ static bool named(const struct arg_match *m, struct str key)
     return false;
 }
 
+/* Says that a member stands there which the expectation does not name. Returns false. */
+static bool not_expected(const struct member *extra, const struct path *at, struct buf *why)
+{
+    if (why != NULL) {
+        struct path inner = {.up = at, .key = extra->key};
+        show_path(why, &inner);
+        buf_fmt(why, ": not expected (the expectation does not list it; list it%s), got ",
+                at->up == NULL ? ", or set extra_args: ignore" : "");
+        show_value(why, &extra->value);
+    }
+    return false;
+}
+
 /* Whether no member stands there that neither a matcher names nor its default explains. */
 static bool no_extra(const struct arg_match *m, const struct val *v, const struct val *properties,
                      const struct path *at, struct buf *why)
@@ -641,13 +659,7 @@ static bool no_extra(const struct arg_match *m, const struct val *v, const struc
         if (named(m, extra->key) || (fallback != NULL && val_equal(&extra->value, fallback))) {
             continue;
         }
-        if (why != NULL) {
-            struct path inner = {.up = at, .key = extra->key};
-            show_path(why, &inner);
-            buf_addz(why, ": expected nothing, got ");
-            show_value(why, &extra->value);
-        }
-        return false;
+        return not_expected(extra, at, why);
     }
     return true;
 }

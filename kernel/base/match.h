@@ -25,6 +25,9 @@ bool text_cond_test(const struct text_cond *c, const struct str *s, struct buf *
  */
 struct arg_match;
 
+/* The keys that make a map a matcher, NULL-terminated. */
+const char *const *args_match_keys(void);
+
 /* Compiles the matchers of one call's arguments: v is a map from parameter name to matcher (NULL or
  * an empty map allowed). Same lifetime rule as text_cond. ERR_INPUT with the place. */
 int args_match_new(struct doc d, const struct val *v, struct arg_match **out,

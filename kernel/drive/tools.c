@@ -263,6 +263,7 @@ static int read_command(struct toolset *set, struct draft *t, struct err *e)
     }
     t->def.source = TOOL_COMMAND;
     t->def.dir = t->dir;
+    t->def.program = &list->items[0];
     return 0;
 }
 
@@ -331,6 +332,7 @@ static int read_answer(struct toolset *set, struct doc d, const struct val *v, s
     } else {
         rc = read_failure(d, error, &c->output, e);
     }
+    c->when_at = when;
     return rc == 0 && when != NULL ? args_match_new(d, when, &c->when, e) : rc;
 }
 

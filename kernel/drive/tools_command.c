@@ -15,7 +15,7 @@
 #include "kernel/drive/loop.h"
 #include "kernel/drive/tools_int.h"
 
-enum { READ_BYTES = 65536, STDERR_KEEP_BYTES = 4 * COMMAND_STDERR_CHARS };
+enum { READ_BYTES = 65536, STDERR_KEEP_BYTES = 4096 };
 
 enum job_state { JOB_QUEUED, JOB_RUNNING, JOB_STOPPED, JOB_ENDED };
 
@@ -99,12 +99,23 @@ static void close_pipes(struct job *j)
     close_handle((uv_handle_t *)&j->limit);
 }
 
+/* The last whole lines of stderr that fit, or the end of the last one where that alone is too long:
+ * programs say last what went wrong. */
+static struct str last_words(struct job *j)
+{
+    struct str all = str_trim(buf_str(&j->complaint));
+    struct str end = utf8_suffix(all, COMMAND_STDERR_CHARS);
+    if (end.n < all.n) {
+        size_t line = end.p[-1] == '\n' ? 0 : str_find(end, STR("\n"));
+        end = str_trim(str_slice(end, line == SIZE_MAX ? 0 : line, end.n));
+    }
+    return text_preview(j->arena, end, COMMAND_STDERR_CHARS);
+}
+
 /* What the process was killed by first decides the message. */
 static void failure(struct job *j, struct tool_output *out)
 {
-    struct str said =
-        text_preview(j->arena, str_trim(utf8_suffix(buf_str(&j->complaint), COMMAND_STDERR_CHARS)),
-                     COMMAND_STDERR_CHARS);
+    struct str said = last_words(j);
     const char *name = j->options.argv[0];
     *out = (struct tool_output){.code = STR("TOOL_ERROR")};
     if (j->too_slow) {
@@ -127,13 +138,21 @@ static void failure(struct job *j, struct tool_output *out)
                                 said.n > 0 ? ": " : "", STR_FMT(said));
 }
 
+/* stdout without the one newline that shell scripts end with. */
+static struct str result(const struct job *j)
+{
+    struct str all = buf_str(&j->output);
+    size_t end = str_ends(all, "\r\n") ? 2 : str_ends(all, "\n") ? 1 : 0;
+    return str_slice(all, 0, all.n - end);
+}
+
 static void maybe_end(struct job *j)
 {
     if (j->state != JOB_RUNNING || !j->exited || j->streams > 0) {
         return;
     }
     j->state = JOB_ENDED;
-    struct tool_output output = {.ok = true, .content = buf_str(&j->output)};
+    struct tool_output output = {.ok = true, .content = result(j)};
     if (j->too_slow || j->too_long || j->signal != 0 || j->status != 0) {
         failure(j, &output);
     }

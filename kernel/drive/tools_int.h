@@ -22,8 +22,9 @@ enum builtin { BUILTIN_CALCULATOR, BUILTIN_SEARCH_DOCS, BUILTIN_NOW, BUILTIN_TAS
 
 /* One entry of `answers`. */
 struct canned {
-    struct arg_match *when; /* NULL = always */
-    int64_t times;          /* how often it may be used; 0 = no limit */
+    struct arg_match *when;    /* NULL = always */
+    const struct val *when_at; /* the map it was read from; NULL = always */
+    int64_t times;             /* how often it may be used; 0 = no limit */
     int64_t delay_ms;
     struct tool_output output;
 };
@@ -34,7 +35,8 @@ struct tool_def {
     enum builtin builtin; /* TOOL_BUILTIN; a terminal tool without a source is BUILTIN_TASK_DONE */
     char **argv;          /* TOOL_COMMAND, ends with NULL */
     const char *dir;      /* TOOL_COMMAND: working directory */
-    struct canned *answers; /* TOOL_CANNED */
+    const struct val *program; /* TOOL_COMMAND: where its first word is written */
+    struct canned *answers;    /* TOOL_CANNED */
     size_t n_answers;
     size_t first_answer; /* its number among all answers of the set, for counters */
     const char *file;    /* where it is written, for messages; NULL for a tool of the program */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -323,7 +324,7 @@ static void commands_answer(void)
     call("a", 1, "cat", "{\"x\":\"\\u00e9\"}");
     expect("a@0 {\"x\":\"\\u00e9\"}\n");
     call("a", 2, "where", "{}");
-    expect("a@0 2\n\n");
+    expect("a@0 2\n");
     call("a", 3, "fails", "{}");
     expect("a@0 TOOL_ERROR: the command sh ended with status 3: it broke\n");
     call("a", 4, "dies", "{}");
@@ -338,7 +339,135 @@ static void commands_answer(void)
     call("a", 8, "hang", "{}");
     expect("a@0 TIMEOUT!: the command sh took longer than 50 ms\n");
     call("a", 9, "leaves", "{}");
-    expect("a@0 done\n\n");
+    expect("a@0 done\n");
+    end();
+}
+
+/* One newline at the end is the shell's, every other belongs to the result. */
+static void command_results_lose_one_newline(void)
+{
+    static const struct {
+        const char *printed;
+        const char *result;
+    } cases[] = {{"x", "x"},           {"x\\n", "x"},   {"x\\r\\n", "x"}, {"x\\n\\n", "x\n"},
+                 {"a\\nb\\n", "a\nb"}, {"x\\r", "x\r"}, {"\\n", ""},      {"x \\n", "x "}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char tools[256];
+        char want[64];
+        snprintf(tools, sizeof tools, HEAD "- {name: p, command: [printf, '%s']}\n",
+                 cases[i].printed);
+        snprintf(want, sizeof want, "a@0 %s\n", cases[i].result);
+        begin(tools);
+        call("a", 1, "p", "{}");
+        expect(want);
+        end();
+    }
+}
+
+static void failures_tell_the_end_of_stderr(void)
+{
+    begin(HEAD
+          "- {name: trace, command: [sh, -c, \"for i in 1 2 3 4 5 6 7 8 9; do echo at line $i of "
+          "the file orders.py >&2; done; echo 'KeyError: sku' >&2; exit 1\"]}\n"
+          "- {name: line, command: [sh, -c, \"printf 'begin%0300d end' 0 >&2; exit 1\"]}\n"
+          "- {name: blank, command: [sh, -c, \"echo why >&2; printf '%0999d' 0 | tr 0 '\\n' >&2; "
+          "exit 1\"]}\n");
+    call("a", 1, "trace", "{}");
+    expect("a@0 TOOL_ERROR: the command sh ended with status 1: at line 5 of the file orders.py at "
+           "line 6 of the file orders.py at line 7 of the file orders.py at line 8 of the file "
+           "orders.py at line 9 of the file orders.py KeyError: sku\n");
+    call("a", 2, "line", "{}");
+    expect_part("status 1: 000");
+    call("a", 3, "line", "{}");
+    expect_part("000 end\n");
+    call("a", 4, "blank", "{}");
+    expect("a@0 TOOL_ERROR: the command sh ended with status 1: why\n");
+    end();
+}
+
+/* ---- doubts ---- */
+
+static void write_file(const char *name, const char *text, bool executable)
+{
+    char path[600];
+    snprintf(path, sizeof path, "%.*s/%s", (int)(strlen(t.path) - strlen("/tools.yaml")), t.path,
+             name);
+    FILE *f = fopen(path, "wb");
+    CU_ASSERT_FATAL(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+    CU_ASSERT_EQUAL(chmod(path, executable ? 0755 : 0644), 0);
+}
+
+static void missing_programs_are_named(void)
+{
+    static const struct {
+        const char *command;
+        const char *part; /* "" = it is there */
+    } cases[] = {
+        {"sh", ""},
+        {"/bin/sh", ""},
+        {"./own", ""},
+        {"no-such-program-here", "\"no-such-program-here\" of the tool \"a\" is not in PATH"},
+        {"own", "not in PATH; install it, or name a file of the tool file's folder as ./own"},
+        {"./gone", "\"./gone\" of the tool \"a\" is not there"},
+        {"./plain", "chmod +x"},
+        {"/", "cannot be executed"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char tools[256];
+        struct err e = {0};
+        snprintf(tools, sizeof tools, HEAD "- {builtin: now}\n- {name: a, command: [%s, x]}\n",
+                 cases[i].command);
+        begin(tools);
+        write_file("own", "#!/bin/sh\n", true);
+        write_file("plain", "x", false);
+        int rc = toolset_programs(t.set, &e);
+        CU_ASSERT_EQUAL(rc, cases[i].part[0] == '\0' ? 0 : ERR_IO);
+        bool said = str_find(str_of(e.message), str_of(cases[i].part)) != SIZE_MAX;
+        bool placed = rc == 0 || (e.line == 4 && e.column == 23 && strcmp(e.file, t.path) == 0);
+        if (!said || !placed) {
+            printf("\n  %s gave %s:%u:%u: %s\n", cases[i].command, e.file, e.line, e.column,
+                   e.message);
+        }
+        CU_ASSERT(said && placed);
+        end();
+    }
+}
+
+static void note_finding(void *ctx, const struct tool_finding *f)
+{
+    CU_ASSERT_STRING_EQUAL(f->file, t.path);
+    buf_fmt(ctx, "%u:%u %s %.*s\n", f->line, f->column, f->code, STR_FMT(f->message));
+}
+
+static void doubts_about_tools_are_found(void)
+{
+    begin(HEAD
+          "- builtin: calculator\n"
+          "- name: quote\n"
+          "  parameters: {type: object, properties: {sku: {}, quantity: {}}, required: [sku, "
+          "quantty]}\n"
+          "  answers:\n"
+          "  - {when: {sku: x, quantitty: 2}, result: 1}\n"
+          "  - {when: {zzz: 2}, result: 1}\n"
+          "- {name: gone, command: [./gone]}\n"
+          "- {name: open, parameters: {type: object, additionalProperties: true, required: [x]}, "
+          "answers: [{when: {y: 1}, result: 1}]}\n");
+    struct buf all = {0};
+    toolset_check(t.set, note_finding, &all);
+    struct str shown = str_slice(buf_str(&all), 0, str_find(buf_str(&all), STR("folder ")) + 7);
+    all.n = shown.n; /* the path of the test's folder is left out */
+    buf_char(&all, '\0');
+    CHECK_TEXT(all.p,
+               "5:83 undeclared_required `required` names \"quantty\", a parameter that the tool "
+               "\"quote\" does not have; did you mean \"quantity\"?\n"
+               "7:21 unknown_when_parameter the `when` of an answer names \"quantitty\", a "
+               "parameter that the tool \"quote\" does not have; did you mean \"quantity\"?\n"
+               "8:13 unknown_when_parameter the `when` of an answer names \"zzz\", a parameter "
+               "that the tool \"quote\" does not have\n"
+               "9:26 missing_program the program \"./gone\" of the tool \"gone\" is not there, "
+               "seen from the folder "
+               "");
+    buf_free(&all);
     end();
 }
 
@@ -408,5 +537,9 @@ TESTS(tools, {"tool_file_sets_every_key", loads_every_key},
       {"canned_tools_answer_by_arguments_and_count", canned_answers},
       {"results_of_one_millisecond_come_in_call_order", same_time_comes_in_call_order},
       {"command_tools_answer_or_say_why_not", commands_answer},
+      {"command_results_lose_one_newline", command_results_lose_one_newline},
+      {"command_failures_tell_the_end_of_stderr", failures_tell_the_end_of_stderr},
+      {"missing_programs_are_named_with_their_place", missing_programs_are_named},
+      {"doubts_about_tools_are_found", doubts_about_tools_are_found},
       {"command_tools_wait_when_too_many_run", many_commands_wait_their_turn},
       {"command_tools_die_with_the_program", command_dies_with_its_program})

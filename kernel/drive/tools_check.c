@@ -1,0 +1,167 @@
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/base/text.h"
+#include "kernel/drive/files.h"
+#include "kernel/drive/tools_int.h"
+
+/* ---- programs ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* As execvp looks for it (POSIX), from the folder that the command is started in: an empty entry of
+ * PATH is that folder, and so are relative ones from there. */
+static bool program_found(struct arena *arena, const char *program, const char *dir)
+{
+    if (strchr(program, '/') != NULL) {
+        return is_program(path_join(arena, dir, program));
+    }
+    const char *path = getenv("PATH");
+    struct str rest = str_of(path == NULL ? "/bin:/usr/bin" : path);
+    for (bool more = true; more;) {
+        size_t colon = str_find(rest, STR(":"));
+        more = colon != SIZE_MAX;
+        const char *entry = arena_cstr(arena, str_slice(rest, 0, more ? colon : rest.n));
+        rest = str_slice(rest, more ? colon + 1 : rest.n, rest.n);
+        const char *folder = *entry == '\0' ? dir : path_join(arena, dir, entry);
+        if (is_program(path_join(arena, folder, program))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the program of tool i cannot be started; n 0 = it can, or the tool has none. */
+static struct str missing_program(const struct toolset *t, size_t i, struct arena *arena)
+{
+    const struct tool_def *def = &t->defs[i];
+    if (def->source != TOOL_COMMAND || program_found(arena, def->argv[0], def->dir)) {
+        return (struct str){0};
+    }
+    const char *program = def->argv[0];
+    struct str name = t->specs[i].name;
+    if (strchr(program, '/') == NULL) {
+        return arena_printf(
+            arena,
+            "the program \"%s\" of the tool \"%.*s\" is not in PATH; install it, or "
+            "name a file of the tool file's folder as ./%s",
+            program, STR_FMT(name), program);
+    }
+    bool exists = path_exists(path_join(arena, def->dir, program));
+    return arena_printf(
+        arena, "the program \"%s\" of the tool \"%.*s\" %s, seen from the folder %s", program,
+        STR_FMT(name), exists ? "cannot be executed (chmod +x)" : "is not there", def->dir);
+}
+
+int toolset_programs(const struct toolset *t, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < t->n; i++) {
+        struct arena *scratch = arena_new();
+        struct str why = missing_program(t, i, scratch);
+        if (why.n > 0) {
+            const struct tool_def *def = &t->defs[i];
+            rc = err_at(e, ERR_IO, def->file, def->program->line, def->program->column, "%.*s",
+                        STR_FMT(why));
+        }
+        arena_free(scratch);
+    }
+    return rc;
+}
+
+/* ---- doubts ---- */
+
+struct checking {
+    const struct toolset *set;
+    size_t tool;
+    struct arena *arena;
+    void (*found)(void *ctx, const struct tool_finding *f);
+    void *ctx;
+};
+
+static void tell(const struct checking *c, uint32_t line, uint32_t column, const char *code,
+                 struct str message)
+{
+    struct tool_finding f = {c->set->defs[c->tool].file, line, column, code, message};
+    c->found(c->ctx, &f);
+}
+
+/* Whether the schema alone decides by its `properties` which parameters there are. */
+static bool lists_parameters(const struct val *schema)
+{
+    static const char *const others[] = {
+        "patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (val_get(schema, others[i]) != NULL) {
+            return false;
+        }
+    }
+    const struct val *more = val_get(schema, "additionalProperties");
+    return more == NULL || (more->kind == VAL_BOOL && !more->boolean);
+}
+
+static void check_parameter(const struct checking *c, struct str name, uint32_t line,
+                            uint32_t column, const char *code, const char *where)
+{
+    const struct tool_spec *spec = &c->set->specs[c->tool];
+    const struct val *properties = val_get(spec->schema, "properties");
+    if (!lists_parameters(spec->schema) || val_find(properties, name) != NULL) {
+        return;
+    }
+    struct str shown = text_preview(c->arena, name, TOOL_NAME_MAX);
+    struct buf text = {0};
+    buf_fmt(&text, "%s names \"%.*s\", a parameter that the tool \"%.*s\" does not have", where,
+            STR_FMT(shown), STR_FMT(spec->name));
+    doc_add_closest(&text, properties, name);
+    tell(c, line, column, code, buf_str(&text));
+    buf_free(&text);
+}
+
+static void check_required(const struct checking *c)
+{
+    const struct val *required = val_get(c->set->specs[c->tool].schema, "required");
+    for (size_t i = 0; val_is(required, VAL_ARRAY) && i < required->count; i++) {
+        const struct val *name = &required->items[i];
+        check_parameter(c, val_text(name), name->line, name->column, "undeclared_required",
+                        "`required`");
+    }
+}
+
+static void check_answers(const struct checking *c)
+{
+    const struct tool_def *def = &c->set->defs[c->tool];
+    for (size_t i = 0; i < def->n_answers; i++) {
+        const struct val *when = def->answers[i].when_at;
+        for (size_t j = 0; when != NULL && j < when->count; j++) {
+            check_parameter(c, when->members[j].key, when->members[j].line, when->members[j].column,
+                            "unknown_when_parameter", "the `when` of an answer");
+        }
+    }
+}
+
+static void check_program(const struct checking *c)
+{
+    const struct val *at = c->set->defs[c->tool].program;
+    struct str why = missing_program(c->set, c->tool, c->arena);
+    if (why.n > 0) {
+        tell(c, at->line, at->column, "missing_program", why);
+    }
+}
+
+void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struct tool_finding *f),
+                   void *ctx)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct checking c = {t, i, arena_new(), found, ctx};
+        check_required(&c);
+        check_answers(&c);
+        check_program(&c);
+        arena_free(c.arena);
+    }
+}
