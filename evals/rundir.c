@@ -14,7 +14,7 @@ enum { NUMBERS_MAX = 10000, NAME_BYTES_MAX = 100, SET_BYTES_MAX = 256 << 20 };
 
 /* ---- which folder ---- */
 
-/* The sets' names joined, fit for a folder. */
+/* The sets' names joined; the loader sees to it that they are fit for a folder. */
 static const char *run_name(const struct plan *plan, struct arena *arena)
 {
     struct buf name = {.max = NAME_BYTES_MAX};
@@ -22,13 +22,7 @@ static const char *run_name(const struct plan *plan, struct arena *arena)
         buf_addz(&name, i > 0 ? "+" : "");
         buf_add(&name, plan->sets[i]->name);
     }
-    for (size_t i = 0; i < name.n; i++) {
-        unsigned char c = (unsigned char)name.p[i];
-        if (c <= ' ' || c == '/' || c == '\\' || c == 0x7f || (c == '.' && i == 0)) {
-            name.p[i] = '-';
-        }
-    }
-    const char *made = name.n == 0 ? "eval" : arena_cstr(arena, buf_str(&name));
+    const char *made = arena_cstr(arena, buf_str(&name));
     buf_free(&name);
     return made;
 }

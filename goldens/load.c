@@ -9,6 +9,7 @@ enum {
     SET_BYTES_MAX = 64 << 20,
     TASKS_MAX = 100000,
     ID_BYTES_MAX = 128, /* file names: with ".N.jsonl" and a model's name in front below 255 */
+    NAME_BYTES_MAX = 100,
     COUNT_MAX = 1000000000,
     TRIALS_MAX = 10000,
     SECONDS_MAX = 7 * 24 * 3600,
@@ -126,13 +127,15 @@ static int load_tags(struct doc d, const struct val *v, struct golden_task *out,
     return 0;
 }
 
-static int load_id(struct doc d, const struct val *v, struct str *out, struct err *e)
+/* A word that becomes a name on disk: a task's id, a set's name. */
+static int load_word(struct doc d, const struct val *v, const char *key, size_t max,
+                     struct str *out, struct err *e)
 {
-    int rc = doc_str(d, v, "id", DOC_REQUIRED, out, e);
+    int rc = doc_str(d, v, key, DOC_REQUIRED, out, e);
     if (rc != 0) {
         return rc;
     }
-    bool good = out->n > 0 && out->n <= ID_BYTES_MAX && out->p[0] != '.';
+    bool good = out->n > 0 && out->n <= max && out->p[0] != '.';
     for (size_t i = 0; i < out->n && good; i++) {
         char c = out->p[i];
         good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -141,10 +144,10 @@ static int load_id(struct doc d, const struct val *v, struct str *out, struct er
     if (good) {
         return 0;
     }
-    return doc_fail(d, val_get(v, "id"), e,
-                    "a task's id becomes a file name: expected 1 to %d of the characters "
+    return doc_fail(d, val_get(v, key), e,
+                    "the %s becomes a file name: expected 1 to %zu of the characters "
                     "A-Z a-z 0-9 _ . - and no dot first, found \"%.*s\"",
-                    (int)ID_BYTES_MAX, STR_FMT(str_slice(*out, 0, 60)));
+                    key, max, STR_FMT(str_slice(*out, 0, 60)));
 }
 
 /* Keys that FORMATS.md knows and this version does not run. */
@@ -185,7 +188,7 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
     out->budget = def->budget;
     out->trials = def->trials;
     int rc = doc_keys(d, v, "a task", keys, e);
-    rc = rc != 0 ? rc : load_id(d, v, &out->id, e);
+    rc = rc != 0 ? rc : load_word(d, v, "id", ID_BYTES_MAX, &out->id, e);
     rc = rc != 0 ? rc : refuse_unsupported(d, v, later, e);
     rc = rc != 0 ? rc : doc_str(d, v, "prompt", DOC_REQUIRED, &out->prompt, e);
     if (rc == 0 && out->prompt.n == 0) {
@@ -311,7 +314,7 @@ static int load_set(struct golden_loaded *l, const struct val *root, struct err 
     int rc = doc_keys(l->doc, root, "a golden set", keys, e);
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : refuse_unsupported(l->doc, root, later, e);
-    rc = rc != 0 ? rc : doc_str(l->doc, root, "name", DOC_REQUIRED, &s->name, e);
+    rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &s->name, e);
     rc = rc != 0 ? rc : load_defaults(l->doc, root, &def, e);
     rc = rc != 0 ? rc : doc_list(l->doc, root, "tasks", DOC_REQUIRED, &tasks, e);
     if (rc != 0) {
