@@ -26,12 +26,8 @@ static const struct val *tool_schema(const struct golden_task *task, struct str 
 {
     size_t n = 0;
     const struct tool_spec *specs = task->tools == NULL ? NULL : toolset_specs(task->tools, &n);
-    for (size_t i = 0; i < n; i++) {
-        if (str_eq(specs[i].name, name)) {
-            return specs[i].schema;
-        }
-    }
-    return NULL;
+    const struct tool_spec *tool = tool_find(specs, n, name);
+    return tool == NULL ? NULL : tool->schema;
 }
 
 /* Arguments as an object; models that mean "none" may send nothing at all. */
@@ -156,24 +152,53 @@ static void explain_pair(struct findings *f, const struct comparison *c, size_t 
     arguments_match(c, row, column, &f->text);
 }
 
+static struct str expected_name(const struct comparison *c, size_t row)
+{
+    return preview(c, c->expect->calls[row].name);
+}
+
+static struct str made_name(const struct comparison *c, size_t column)
+{
+    return preview(c, c->run->calls[column].name);
+}
+
+/* Whether the call at this place is another one than is expected there. */
+static bool is_swapped(const struct comparison *c, const struct pairing *p, size_t place)
+{
+    return c->expect->mode == GOLDEN_EXACT && place < c->table.rows && place < c->table.columns &&
+           p->column_of[place] == SIZE_MAX && p->row_of[place] == SIZE_MAX;
+}
+
+static void explain_missing(struct findings *f, const struct comparison *c, const struct pairing *p,
+                            size_t row)
+{
+    if (c->expect->mode == GOLDEN_SUBSET || !finding(f)) {
+        return;
+    }
+    if (is_swapped(c, p, row)) {
+        buf_fmt(&f->text, "call %zu of %zu: expected %.*s, got %.*s", row + 1, c->table.columns,
+                STR_FMT(expected_name(c, row)), STR_FMT(made_name(c, row)));
+    } else {
+        buf_fmt(&f->text, "expected call %zu %.*s was not made", row + 1,
+                STR_FMT(expected_name(c, row)));
+    }
+}
+
 static void explain_pairs(struct findings *f, const struct comparison *c, const struct pairing *p)
 {
-    enum golden_mode mode = c->expect->mode;
+    bool extra_allowed = mode_allows_extra(c->expect->mode);
     for (size_t row = 0; row < c->table.rows; row++) {
         size_t column = p->column_of[row];
         if (column == SIZE_MAX) {
-            if (mode != GOLDEN_SUBSET && finding(f)) {
-                buf_fmt(&f->text, "expected call %zu %.*s was not made", row + 1,
-                        STR_FMT(preview(c, c->expect->calls[row].name)));
-            }
+            explain_missing(f, c, p, row);
         } else if (fit_at(&c->table, row, column) != FIT_ARGS) {
             explain_pair(f, c, row, column);
         }
     }
-    for (size_t column = 0; !mode_allows_extra(mode) && column < c->table.columns; column++) {
-        if (p->row_of[column] == SIZE_MAX && finding(f)) {
+    for (size_t column = 0; !extra_allowed && column < c->table.columns; column++) {
+        if (p->row_of[column] == SIZE_MAX && !is_swapped(c, p, column) && finding(f)) {
             buf_fmt(&f->text, "call %zu %.*s was not expected", column + 1,
-                    STR_FMT(preview(c, c->run->calls[column].name)));
+                    STR_FMT(made_name(c, column)));
         }
     }
 }
@@ -193,7 +218,7 @@ static void list_expected(struct buf *out, const struct comparison *c)
         }
         buf_addz(out, i > 0 ? ", " : "");
         buf_addz(out, group != 0 && group != open ? "parallel [" : "");
-        buf_add(out, preview(c, c->expect->calls[i].name));
+        buf_add(out, expected_name(c, i));
         open = group;
     }
     buf_addz(out, open != 0 ? "]" : "");
@@ -213,8 +238,21 @@ static void list_made(struct buf *out, const struct comparison *c)
         } else {
             buf_addz(out, ", ");
         }
-        buf_add(out, preview(c, c->run->calls[i].name));
+        buf_add(out, made_name(c, i));
     }
+}
+
+/* What the mode asks for beside the calls themselves. */
+static const char *mode_wants(enum golden_mode mode)
+{
+    switch (mode) {
+    case GOLDEN_EXACT: return "mode exact wants this order: ";
+    case GOLDEN_IN_ORDER: return "mode in_order wants this order: ";
+    case GOLDEN_ANY_ORDER: return "mode any_order wants parallel calls in one reply: ";
+    case GOLDEN_SUBSET: return "mode subset wants parallel calls in one reply: ";
+    case GOLDEN_SUPERSET: return "mode superset wants parallel calls in one reply: ";
+    }
+    return "";
 }
 
 static void explain_order(struct findings *f, const struct comparison *c, enum mode_answer holds)
@@ -224,7 +262,7 @@ static void explain_order(struct findings *f, const struct comparison *c, enum m
     }
     buf_addz(&f->text, holds == MODE_UNDECIDED
                            ? "too many ways to place the parallel calls in replies; expected "
-                           : "the calls fit, but not their order or replies: expected ");
+                           : mode_wants(c->expect->mode));
     list_expected(&f->text, c);
     buf_addz(&f->text, "; made ");
     list_made(&f->text, c);

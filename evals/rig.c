@@ -252,12 +252,8 @@ void rig_cancel(struct rig *r, struct str reason)
 
 static bool is_terminal(const struct rig *r, struct str name)
 {
-    for (size_t i = 0; i < r->config.n_tools; i++) {
-        if (str_eq(r->config.tools[i].name, name)) {
-            return r->config.tools[i].terminal;
-        }
-    }
-    return false;
+    const struct tool_spec *tool = tool_find(r->config.tools, r->config.n_tools, name);
+    return tool != NULL && tool->terminal;
 }
 
 /* The calls that the history holds, in order, each with its reply's number. */
@@ -283,13 +279,25 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
     return calls;
 }
 
+/* What may help where a call broke: the transport's words, and the key that nobody gave. */
+static struct str note_of(struct rig *r, const struct run_result *result)
+{
+    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+    bool no_key = live && result->status == RUN_MODEL_ERROR && result->failed == FAIL_AUTH &&
+                  str_trim(r->options.api_key).n == 0;
+    struct str note = buf_str(&r->note);
+    return no_key ? arena_printf(r->arena, "%.*s%sOPENAI_API_KEY is not set", STR_FMT(note),
+                                 note.n > 0 ? " " : "")
+                  : note;
+}
+
 void rig_outcome(struct rig *r, struct rig_outcome *out)
 {
-    *out = (struct rig_outcome){
-        .model = r->config.model, .warning = buf_str(&r->warning), .note = buf_str(&r->note)};
+    *out = (struct rig_outcome){.model = r->config.model, .warning = buf_str(&r->warning)};
     if (!session_result(r->session, &out->result)) {
         return;
     }
+    out->note = note_of(r, &out->result);
     out->calls = calls_made(r, &out->n_calls);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
@@ -297,6 +305,35 @@ void rig_outcome(struct rig *r, struct rig_outcome *out)
     if (r->fake != NULL) {
         out->leftover = fake_leftover(r->fake);
     }
+}
+
+/* The lines of `text` below a heading. */
+static void add_lines(struct buf *out, struct str text)
+{
+    for (text = str_trim(text); text.n > 0;) {
+        size_t end = str_find(text, STR("\n"));
+        buf_addz(out, "\n  ");
+        buf_add(out, str_slice(text, 0, end));
+        text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
+    }
+}
+
+bool replay_text(const struct player_report *p, bool strict, struct buf *out)
+{
+    const char *error = strict ? ", and --strict makes that an error" : "";
+    buf_add(out, str_trim(p->miss_text));
+    if (p->drifts > 0) {
+        buf_fmt(out, "%s%zu request%s differed from the recording%s:", out->n > 0 ? "\n" : "",
+                p->drifts, p->drifts == 1 ? "" : "s", error);
+        add_lines(out, p->drift_text);
+    }
+    bool unused = p->unused > 0 && strict && p->misses == 0;
+    if (unused) {
+        buf_fmt(out, "%s%zu recorded interaction%s not used%s:", out->n > 0 ? "\n" : "", p->unused,
+                p->unused == 1 ? " was" : "s were", error);
+        add_lines(out, p->unused_text);
+    }
+    return p->misses > 0 || unused || (p->drifts > 0 && strict);
 }
 
 int rig_free(struct rig *r, struct err *e)

@@ -38,15 +38,33 @@ struct tool_output call_error(struct kernel *k, const char *code, struct str mes
                                 .retryable = retryable};
 }
 
-/* ids: given ones are kept, a missing or repeated one gets a name of its own. */
-static struct str unique_id(struct kernel *k, struct str id, const struct call *before, size_t n)
+/* Whether call i of the reply may not keep or take this id: another one has it. */
+static bool id_taken(const struct kernel *k, const struct reply *r, size_t i, struct str id)
 {
-    bool clash = id.n == 0;
-    for (size_t i = 0; i < n && !clash; i++) {
-        clash = str_eq(before[i].id, id);
+    for (size_t j = 0; j < r->n_calls; j++) {
+        if ((j < i && str_eq(k->calls[j].id, id)) || (j > i && str_eq(r->calls[j].id, id))) {
+            return true;
+        }
     }
-    return clash ? arena_printf(k->arena, "call_%lld_%zu", (long long)k->step, n + 1)
-                 : arena_str(k->arena, id);
+    return false;
+}
+
+/* A given id is kept by its first owner; a missing or repeated one gets a name of its own. */
+static struct str unique_id(struct kernel *k, const struct reply *r, size_t i)
+{
+    struct str id = r->calls[i].id;
+    bool first = id.n > 0;
+    for (size_t j = 0; j < i && first; j++) {
+        first = !str_eq(r->calls[j].id, id);
+    }
+    if (first) {
+        return arena_str(k->arena, id);
+    }
+    id = arena_printf(k->arena, "call_%lld_%zu", (long long)k->step, i + 1);
+    while (id_taken(k, r, i, id)) {
+        id = arena_printf(k->arena, "%.*s_", STR_FMT(id));
+    }
+    return id;
 }
 
 static struct tool_output unknown_tool(struct kernel *k, struct str name)
@@ -179,20 +197,15 @@ static void count_repeat(struct kernel *k, struct call *c, const struct val *arg
     }
 }
 
-static void take_call(struct kernel *k, struct call *c, const struct tool_call *from, size_t i,
-                      bool cut)
+static void take_call(struct kernel *k, struct call *c, const struct reply *r, size_t i, bool cut)
 {
     const struct kernel_config *config = &k->config;
-    c->id = unique_id(k, from->id, k->calls, i);
-    c->name = arena_str(k->arena, from->name);
-    c->arguments = arena_str(k->arena, from->arguments);
+    c->id = unique_id(k, r, i);
+    c->name = arena_str(k->arena, r->calls[i].name);
+    c->arguments = arena_str(k->arena, r->calls[i].arguments);
     c->order = ++k->order;
-    c->tool = SIZE_MAX;
-    for (size_t t = 0; t < config->n_tools; t++) {
-        if (str_eq(config->tools[t].name, c->name)) {
-            c->tool = t;
-        }
-    }
+    const struct tool_spec *tool = tool_find(config->tools, config->n_tools, c->name);
+    c->tool = tool == NULL ? SIZE_MAX : (size_t)(tool - config->tools);
     k->calls_made++;
     if (cut) {
         c->refusal =
@@ -247,7 +260,7 @@ void calls_take(struct kernel *k, const struct reply *r, bool cut)
     k->serial = false;
     k->over_repeats = false;
     for (size_t i = 0; i < r->n_calls; i++) {
-        take_call(k, &k->calls[i], &r->calls[i], i, cut);
+        take_call(k, &k->calls[i], r, i, cut);
         if (k->calls[i].tool != SIZE_MAX && k->config.tools[k->calls[i].tool].serial) {
             k->serial = true;
         }

@@ -48,6 +48,7 @@
 #include <string.h>
 
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
 
 #define STATUS_NAME(id, text) [id] = text,
@@ -235,7 +236,6 @@ static void call_model(struct kernel *k)
     k->state = STATE_MODEL;
     k->attempt++;
     k->attempt_at = k->now;
-    k->shown = false;
     command(k, (struct command){.kind = CMD_CALL_MODEL,
                                 .messages = k->history,
                                 .n_messages = k->n_history,
@@ -290,6 +290,7 @@ static void on_failure(struct kernel *k, const struct failure *f)
                                  : f->class == FAIL_SCRIPT ? RUN_SCRIPT_MISMATCH
                                                            : RUN_MODEL_ERROR;
         k->attempt = 0; /* the call has ended by itself */
+        k->result.failed = f->class;
         finish(k, status, failure_reason(k, f));
         return;
     }
@@ -299,7 +300,7 @@ static void on_failure(struct kernel *k, const struct failure *f)
                                                             : f->retry_after_ms;
     }
     log_failure(k, f, wait);
-    if (k->shown || f->shown) {
+    if (f->shown) {
         log_discard(k, "the reply broke off and is asked for again");
     }
     k->state = STATE_BACKOFF;
@@ -381,8 +382,9 @@ static struct str with_retries(struct kernel *k, struct str message, int64_t ret
     if (retries == 0) {
         return message;
     }
-    return arena_printf(k->arena, "%.*s (after %lld %s)", STR_FMT(str_slice(message, 0, 160)),
-                        (long long)retries, retries == 1 ? "retry" : "retries");
+    return arena_printf(k->arena, "%.*s (after %lld %s)",
+                        STR_FMT(utf8_prefix(message, ERROR_MESSAGE_CHARS - 40)), (long long)retries,
+                        retries == 1 ? "retry" : "retries");
 }
 
 /* A tool has ended, or its time has. */
@@ -624,7 +626,6 @@ static bool legal(struct kernel *k, const struct event *ev)
 {
     switch (ev->kind) {
     case EV_USER_MESSAGE: return k->state == STATE_IDLE && k->step == 0;
-    case EV_DELTA:
     case EV_REPLY: return k->state == STATE_MODEL;
     case EV_FAILURE:
         return k->state == STATE_MODEL ||
@@ -653,7 +654,6 @@ int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
         remember(k, (struct message){.role = ROLE_USER, .content = arena_str(k->arena, ev->text)});
         start_step(k);
         break;
-    case EV_DELTA: k->shown = true; break;
     case EV_REPLY: on_reply(k, ev->reply); break;
     case EV_FAILURE: on_failure(k, ev->failure); break;
     case EV_TOOL_RESULT: end_call(k, open_call(k, ev->call_id), own_output(k, ev->output)); break;

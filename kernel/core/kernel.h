@@ -77,7 +77,6 @@ struct kernel_config kernel_config_default(void);
 
 enum event_kind {
     EV_USER_MESSAGE, /* text */
-    EV_DELTA,        /* text: a part of the reply was shown */
     EV_REPLY,        /* reply */
     EV_FAILURE,      /* failure */
     EV_TOOL_RESULT,  /* call_id, output (truncated to the tool's max_output before it is fed) */
@@ -146,8 +145,9 @@ struct run_result {
     struct usage usage;
     int64_t cost_nano; /* -1 = unknown */
     uint64_t ended_ms;
-    struct str answer; /* p NULL = none */
-    struct str reason; /* for people: why it ended so (the provider's message, the budget) */
+    struct str answer;      /* p NULL = none */
+    struct str reason;      /* for people: why it ended so (the provider's message, the budget) */
+    enum fail_class failed; /* of the failure, where the status is model_error */
 };
 bool kernel_result(const struct kernel *k, struct run_result *out); /* false while it runs */
 

@@ -62,7 +62,6 @@ struct kernel {
     int64_t attempt;     /* of the open model call, from 1 */
     uint64_t attempt_at; /* when it began */
     uint64_t retry_at;   /* BACKOFF */
-    bool shown;          /* a delta of this attempt was shown */
     int64_t pauses;      /* in a row */
 
     struct call *calls; /* of the last reply */

@@ -58,3 +58,13 @@ void usage_put(struct buf *out, const struct usage *u)
     json_put_known(out, "reasoning", u->reasoning);
     buf_char(out, '}');
 }
+
+const struct tool_spec *tool_find(const struct tool_spec *specs, size_t n, struct str name)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (str_eq(specs[i].name, name)) {
+            return &specs[i];
+        }
+    }
+    return NULL;
+}

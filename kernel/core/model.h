@@ -120,6 +120,9 @@ struct tool_spec {
     int64_t max_output; /* characters; 0 = no limit */
 };
 
+/* The spec called `name` among n, or NULL. */
+const struct tool_spec *tool_find(const struct tool_spec *specs, size_t n, struct str name);
+
 /* Codes of tool errors as the model reads them (K11). */
 #define TOOL_ERRORS(X)                                                                             \
     X(BAD_ARGUMENTS)                                                                               \

@@ -31,7 +31,6 @@ struct session {
     struct kernel *kernel;
     struct llm_request request;
     struct llm_call *model; /* NULL = none open */
-    bool shown;             /* a delta of the open model call has come */
     struct open_tool *tools;
     struct timer *begin;
     struct timer *wake;
@@ -54,10 +53,6 @@ static void feed(struct session *s, const struct event *ev)
 static void on_delta(void *ctx, struct str text)
 {
     struct session *s = ctx;
-    if (!s->shown) {
-        s->shown = true;
-        feed(s, &(struct event){.kind = EV_DELTA, .text = text});
-    }
     if (s->o.delta != NULL) {
         s->o.delta(s->o.ctx, text);
     }
@@ -87,7 +82,6 @@ static void call_model(struct session *s, const struct command *c)
                                       .stream = s->o.stream,
                                       .temperature = s->o.temperature,
                                       .max_tokens = s->o.max_tokens};
-    s->shown = false;
     struct llm_sink sink = {.ctx = s, .delta = on_delta, .end = on_model_end};
     s->model = s->o.llm->ops->start(s->o.llm, &s->request, sink);
 }
@@ -304,6 +298,7 @@ void session_cancel(struct session *s, struct str reason)
     case SESSION_WAITING:
         sched_cancel(s->o.sched, s->begin);
         s->begin = NULL;
+        sched_touch(s->o.sched);
         feed_cancel(s, reason);
         drive(s);
         return;

@@ -53,12 +53,8 @@ void toolset_free(struct toolset *t)
 
 size_t toolset_find(const struct toolset *t, struct str name)
 {
-    for (size_t i = 0; i < t->n; i++) {
-        if (str_eq(t->specs[i].name, name)) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
+    const struct tool_spec *spec = tool_find(t->specs, t->n, name);
+    return spec == NULL ? SIZE_MAX : (size_t)(spec - t->specs);
 }
 
 const struct tool_spec *toolset_specs(const struct toolset *t, size_t *n)

@@ -201,7 +201,7 @@ static void happen(struct fuzz *f)
     case 5: feed_result(f); break;
     case 6: pass_time(f); break;
     default:
-        feed(f, &(struct event){.kind = next(f) == 0 ? EV_CANCEL : EV_DELTA, .text = STR("te")});
+        feed(f, &(struct event){.kind = next(f) == 0 ? EV_CANCEL : EV_TIME, .text = STR("te")});
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include "ci/testing/testing.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 
 /* ---- a hand-driven session ---- */
 
@@ -609,6 +610,40 @@ static void empty_and_null_arguments_mean_none(void)
     }
 }
 
+static void made_ids_do_not_clash_with_given_ones(void)
+{
+    set_up();
+    begin();
+    reply(1, STOP_TOOL_USE, NULL, "", "lookup", "{\"n\":1}", "call_1_1", "lookup", "{\"n\":2}",
+          NULL);
+    CU_ASSERT_EQUAL_FATAL(n_commands, 2);
+    CU_ASSERT_TRUE(str_is(commands[1].call_id, "call_1_1"));
+    CU_ASSERT_FALSE(str_eq(commands[0].call_id, commands[1].call_id));
+    tear_down();
+}
+
+static void retried_failures_are_cut_at_characters(void)
+{
+    /* 200 characters of three bytes each: the message stays UTF-8 */
+    char text[601];
+    for (size_t i = 0; i < 600; i += 3) {
+        memcpy(text + i, "\xe4\xbb\xb7", 3);
+    }
+    text[600] = '\0';
+    set_up();
+    config.tool_retries = 1;
+    begin();
+    reply(1, STOP_TOOL_USE, NULL, "a", "lookup", "{}", NULL);
+    struct tool_output o = {.code = STR("TOOL_ERROR"), .message = str_of(text), .retryable = true};
+    struct event ev = {.kind = EV_TOOL_RESULT, .call_id = STR("a"), .output = &o};
+    feed(ev, 2);
+    tick(kernel_deadline(k));
+    feed(ev, 5000);
+    CU_ASSERT_EQUAL(utf8_invalid_at(buf_str(&all_log)), SIZE_MAX);
+    CU_ASSERT_TRUE(logged("(after 1 retry)"));
+    tear_down();
+}
+
 static void repeated_or_missing_ids_are_made_unique(void)
 {
     set_up();
@@ -732,6 +767,8 @@ static void lasting_failures_end_the_run_at_once(void)
         feed((struct event){.kind = EV_FAILURE, .failure = &f}, 1);
         CU_ASSERT_EQUAL(status(), cases[i].ends);
         check_reason(cases[i].reason);
+        struct run_result r;
+        CU_ASSERT(kernel_result(k, &r) && r.failed == cases[i].class);
         tear_down();
     }
 }
@@ -740,8 +777,8 @@ static void a_shown_part_is_discarded_before_a_retry(void)
 {
     set_up();
     begin();
-    feed((struct event){.kind = EV_DELTA, .text = STR("It f")}, 1);
-    fails(2, FAIL_CONNECT, -1);
+    struct failure f = {.class = FAIL_CONNECT, .retry_after_ms = -1, .shown = true};
+    feed((struct event){.kind = EV_FAILURE, .failure = &f}, 2);
     CHECK_TEXT(types(), "run_start user_message step_start llm_failure discard");
     tear_down();
 }
@@ -863,6 +900,8 @@ TESTS(kernel, {"kernel_answers_without_tools", answers_without_tools},
       {"kernel_answers_bad_calls_with_errors", bad_calls_get_an_error_that_the_model_can_use},
       {"kernel_coerces_arguments_by_schema", arguments_are_coerced_where_the_schema_allows},
       {"kernel_takes_empty_arguments_as_none", empty_and_null_arguments_mean_none},
+      {"kernel_made_ids_do_not_clash", made_ids_do_not_clash_with_given_ones},
+      {"kernel_cuts_messages_at_characters", retried_failures_are_cut_at_characters},
       {"kernel_makes_call_ids_unique", repeated_or_missing_ids_are_made_unique},
       {"kernel_retries_transient_tool_failures", transient_failures_of_read_tools_are_retried},
       {"kernel_does_not_retry_writes_or_lasting_failures",
