@@ -397,16 +397,13 @@ static void on_socket(uv_poll_t *poll, int status, int events)
     act(w->hub, w->socket, flags);
 }
 
-/* NULL when the system refuses to watch the socket. */
 static struct watch *watch_new(struct hub *hub, curl_socket_t socket)
 {
     struct watch *w = mem_zero(sizeof *w);
     w->hub = hub;
     w->socket = socket;
-    if (uv_poll_init_socket(loop_uv(hub->loop), &w->poll, socket) != 0) {
-        free(w);
-        return NULL;
-    }
+    loop_must("a connection cannot be watched",
+              uv_poll_init_socket(loop_uv(hub->loop), &w->poll, socket));
     w->poll.data = w;
     must((int)curl_multi_assign(hub->multi, socket, w));
     return w;
@@ -428,12 +425,9 @@ static int on_want_socket(CURL *easy, curl_socket_t socket, int what, void *arg,
     if (w == NULL) {
         w = watch_new(hub, socket);
     }
-    if (w == NULL) {
-        return -1;
-    }
     int events = (what & CURL_POLL_IN) != 0 ? UV_READABLE : 0;
     events |= (what & CURL_POLL_OUT) != 0 ? UV_WRITABLE : 0;
-    must(uv_poll_start(&w->poll, events, on_socket));
+    loop_must("a connection cannot be watched", uv_poll_start(&w->poll, events, on_socket));
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <uv.h>
 
@@ -200,17 +201,24 @@ static void ignore_sigpipe(void)
     }
 }
 
+void loop_must(const char *what, int uv_code)
+{
+    if (uv_code != 0) {
+        fprintf(stderr, "assay: %s: %s; are too many files open (ulimit -n)?\n", what,
+                uv_strerror(uv_code));
+        exit(4);
+    }
+}
+
 struct uv_loop_s *loop_uv(struct loop *l)
 {
     if (l->has_uv) {
         return &l->uv;
     }
     ignore_sigpipe();
-    int failed = uv_loop_init(&l->uv);
-    failed += uv_idle_init(&l->uv, &l->busy);
-    failed += uv_async_init(&l->uv, &l->awake, on_awake);
-    assert(failed == 0); /* out of file descriptors at the start */
-    (void)failed;
+    loop_must("the event loop cannot be started", uv_loop_init(&l->uv));
+    loop_must("the event loop cannot be started", uv_idle_init(&l->uv, &l->busy));
+    loop_must("the event loop cannot be started", uv_async_init(&l->uv, &l->awake, on_awake));
     uv_unref((uv_handle_t *)&l->busy);
     uv_unref((uv_handle_t *)&l->awake);
     l->has_uv = true;

@@ -12,4 +12,8 @@ void *loop_slot(const struct loop *l, enum loop_slot slot);
 /* Puts p (not NULL) into an empty slot. loop_free calls free_fn(p) before libuv's loop is closed;
  * it may close handles. */
 void loop_slot_set(struct loop *l, enum loop_slot slot, void *p, void (*free_fn)(void *p));
+/* Ends the process with exit status 4 and a message when libuv refuses what the program cannot go
+ * on without (out of descriptors, of kernel memory): as for malloc, no caller can do better, and
+ * what was written before is on disk. */
+void loop_must(const char *what, int uv_code);
 #endif

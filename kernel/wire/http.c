@@ -1,25 +1,22 @@
 #include "kernel/http.h"
 
+#define END_NAME(end, text) [end] = text,
+
+static const char *const end_names[] = {HTTP_ENDS(END_NAME)};
+
 const char *http_end_name(enum http_end end)
 {
-#define HTTP_CASE(name, text)                                                                      \
-    case name: return text;
-    switch (end) {
-        HTTP_ENDS(HTTP_CASE)
-    }
-#undef HTTP_CASE
-    return "unknown";
+    return end_names[end];
 }
 
 bool http_end_of_name(struct str name, enum http_end *out)
 {
-#define HTTP_MATCH(end, text)                                                                      \
-    if (str_is(name, text)) {                                                                      \
-        *out = end;                                                                                \
-        return true;                                                                               \
+    for (size_t i = 0; i < sizeof end_names / sizeof end_names[0]; i++) {
+        if (str_is(name, end_names[i])) {
+            *out = (enum http_end)i;
+            return true;
+        }
     }
-    HTTP_ENDS(HTTP_MATCH)
-#undef HTTP_MATCH
     return false;
 }
 
