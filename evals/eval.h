@@ -48,6 +48,10 @@ struct eval_check {
 enum eval_outcome { EVAL_PASS, EVAL_FAIL, EVAL_ERROR, EVAL_NONE };
 const char *eval_outcome_name(enum eval_outcome o);
 
+/* What the run's status alone makes of a trial (FORMATS.md, the table). EVAL_FAIL: unless the task
+ * expects this status; EVAL_PASS: if every check holds. */
+enum eval_outcome eval_outcome_of_status(enum run_status s);
+
 struct eval_verdict {
     enum eval_outcome outcome;
     struct eval_scores scores;
@@ -73,7 +77,8 @@ struct eval_options {
     const char *const *sets;
     size_t n_sets;
     enum eval_source source;
-    const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD */
+    const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
+                              a trial that did not end well is named TASK.failed.yaml there */
     bool overwrite;        /* EVAL_RECORD: --mode all */
     const char *mend; /* EVAL_REPLAY: the command that records anew, shown with misses; or NULL */
     bool match_order;
@@ -82,8 +87,11 @@ struct eval_options {
     const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
     const char *api_key;
     bool stream;
-    const char *filter; /* a tag; NULL = all tasks */
-    int64_t trials;     /* 0 = as the set says */
+    const char *temperature; /* number text; NULL = not sent */
+    int64_t max_tokens;      /* 0 = not sent */
+    const char *filter;      /* a tag; NULL = all tasks */
+    const char *task;        /* an id, or several with commas; NULL = all tasks */
+    int64_t trials;          /* 0 = as the set says */
     int64_t
         jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
     int64_t allow_errors;
@@ -96,6 +104,8 @@ struct eval_options {
 
 struct eval_trial {
     const char *set;
+    const char *file; /* where the task is written; NULL = unknown */
+    uint32_t line;
     struct str task;
     int64_t trial;
     struct str model;
@@ -105,7 +115,8 @@ struct eval_trial {
     size_t n_calls;
     int64_t expected_calls; /* as the task lists them; -1 = it says nothing of calls */
     struct str trace;       /* relative to the run directory; n 0 = nothing was run */
-    struct str problem;     /* miss, drift or error text for people; n 0 = none */
+    struct str problem; /* miss, drift or error text for people, without a last newline; n 0 = none
+                         */
     int code; /* of an error: ERR_MISS, ERR_INPUT (a bad cassette), ERR_NET, ERR_IO …; else 0 */
     size_t drifts;
 };
@@ -128,6 +139,7 @@ struct eval_report {
     struct eval_trial *trials; /* in the order of the set, then trial */
     size_t n;
     struct eval_summary summary;
+    size_t recorded; /* EVAL_RECORD: cassettes of trials that ended well */
     bool interrupted;
     int exit_status; /* by the tables of FORMATS.md and DESIGN.md */
 };

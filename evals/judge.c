@@ -35,7 +35,9 @@ static void check_status(struct judging *j)
 {
     const struct run_result *r = &j->run->result;
     bool passed = r->status == j->expect->status;
-    struct str reason = text_preview(j->arena, r->reason, REASON_CHARS);
+    struct str reason = r->status == RUN_COMPLETED
+                            ? STR("") /* says no more than the status */
+                            : text_preview(j->arena, r->reason, REASON_CHARS);
     check(j, "status", passed,
           arena_printf(j->arena, "expected %s, got %s%s%.*s", run_status_name(j->expect->status),
                        run_status_name(r->status), reason.n > 0 ? ": " : "", STR_FMT(reason)));
@@ -158,14 +160,13 @@ static void check_limits(struct judging *j)
     check_seconds(j);
 }
 
-/* The outcome that the status alone decides; EVAL_PASS where the checks do. */
-static enum eval_outcome outcome_of_status(enum run_status s)
+enum eval_outcome eval_outcome_of_status(enum run_status s)
 {
     switch (s) {
+    case RUN_COMPLETED: return EVAL_PASS;
     case RUN_MODEL_ERROR:
     case RUN_CASSETTE_MISS: return EVAL_ERROR;
     case RUN_CANCELLED: return EVAL_NONE;
-    case RUN_COMPLETED:
     case RUN_MAX_STEPS:
     case RUN_TOKEN_BUDGET:
     case RUN_TIME_BUDGET:
@@ -175,7 +176,7 @@ static enum eval_outcome outcome_of_status(enum run_status s)
     case RUN_NO_PROGRESS:
     case RUN_TRUNCATED:
     case RUN_REFUSED:
-    case RUN_SCRIPT_MISMATCH: return EVAL_PASS;
+    case RUN_SCRIPT_MISMATCH: return EVAL_FAIL;
     }
     return EVAL_ERROR;
 }
@@ -183,9 +184,9 @@ static enum eval_outcome outcome_of_status(enum run_status s)
 void eval_judge(const struct golden_task *task, const struct eval_run *run, struct arena *arena,
                 struct eval_verdict *out)
 {
-    *out = (struct eval_verdict){.outcome = outcome_of_status(run->result.status),
+    *out = (struct eval_verdict){.outcome = eval_outcome_of_status(run->result.status),
                                  .scores = {.trajectory = -1}};
-    if (out->outcome != EVAL_PASS) {
+    if (out->outcome == EVAL_ERROR || out->outcome == EVAL_NONE) {
         return;
     }
     out->checks = arena_array(arena, CHECKS_MAX, sizeof *out->checks);

@@ -1,6 +1,7 @@
 #include "evals/run_int.h"
 
 #include "fakellm/fake.h"
+#include "kernel/base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,7 +13,6 @@ enum { TAGS_SHOWN = 20 };
 
 static int check_options(const struct eval_options *o, struct err *e)
 {
-    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
     if (o->n_sets == 0) {
         return err_set(e, ERR_USAGE, "no golden set is named: expected one or more files");
     }
@@ -24,11 +24,18 @@ static int check_options(const struct eval_options *o, struct err *e)
         return err_set(e, ERR_USAGE, "trials is %" PRId64 ": expected 1 to %d", o->trials,
                        EVAL_TRIALS_MAX);
     }
-    if (live && (o->model == NULL || *o->model == '\0')) {
-        return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
-    }
     if ((o->source == EVAL_REPLAY || o->source == EVAL_RECORD) && o->cassettes == NULL) {
         return err_set(e, ERR_USAGE, "no folder of cassettes is named");
+    }
+    return 0;
+}
+
+/* What can be told without the tasks, but shall not hide that a set is wrong. */
+static int check_source_options(const struct eval_options *o, struct err *e)
+{
+    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    if (live && (o->model == NULL || *o->model == '\0')) {
+        return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
         return err_set(e, ERR_NOT_FOUND,
@@ -118,19 +125,66 @@ const char *plan_trace(const struct plan *p, const struct plan_item *item, struc
 }
 
 const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
-                          struct arena *arena)
+                          const char *mark, struct arena *arena)
 {
     struct str id = item->task->id;
-    struct str name = item->trial > 1
-                          ? arena_printf(arena, "%.*s.%" PRId64 ".yaml", STR_FMT(id), item->trial)
-                          : arena_printf(arena, "%.*s.yaml", STR_FMT(id));
+    struct str name = item->trial > 1 ? arena_printf(arena, "%.*s.%" PRId64 "%s.yaml", STR_FMT(id),
+                                                     item->trial, mark)
+                                      : arena_printf(arena, "%.*s%s.yaml", STR_FMT(id), mark);
     return path_join(arena, o->cassettes, name.p);
 }
 
 /* ---- tasks ---- */
 
-static bool is_chosen(const struct eval_options *o, const struct golden_task *task)
+static int by_choice(const void *a, const void *b)
 {
+    const struct plan_choice *x = a;
+    const struct plan_choice *y = b;
+    return str_cmp(x->id, y->id);
+}
+
+/* Reads "ID" or "ID,ID,…". */
+static int read_choice(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    struct str rest = str_of(o->task);
+    if (o->task == NULL) {
+        return 0;
+    }
+    p->chosen = arena_array(p->arena, rest.n + 1, sizeof *p->chosen);
+    for (bool more = true; more;) {
+        size_t comma = str_find(rest, STR(","));
+        struct str id = str_trim(str_slice(rest, 0, comma));
+        if (id.n == 0) {
+            return err_set(e, ERR_USAGE,
+                           "--task wants a task's id, or several with commas, got \"%s\"", o->task);
+        }
+        p->chosen[p->n_chosen++] = (struct plan_choice){id, false};
+        more = comma != SIZE_MAX;
+        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
+    }
+    qsort(p->chosen, p->n_chosen, sizeof *p->chosen, by_choice);
+    return 0;
+}
+
+/* Whether --task names the task or there is no --task; marks what is found. */
+static bool is_named(struct plan *p, struct str id)
+{
+    struct plan_choice key = {id, false};
+    if (p->chosen == NULL) {
+        return true;
+    }
+    struct plan_choice *at = bsearch(&key, p->chosen, p->n_chosen, sizeof key, by_choice);
+    if (at != NULL) {
+        at->found = true;
+    }
+    return at != NULL;
+}
+
+static bool is_chosen(const struct eval_options *o, struct plan *p, const struct golden_task *task)
+{
+    if (!is_named(p, task->id)) {
+        return false;
+    }
     for (size_t i = 0; o->filter != NULL && i < task->n_tags; i++) {
         if (str_is(task->tags[i], o->filter)) {
             return true;
@@ -150,7 +204,7 @@ static int count_items(const struct eval_options *o, struct plan *p, size_t *tas
     for (size_t s = 0; s < p->n_sets; s++) {
         const struct golden_set *set = p->sets[s];
         for (size_t i = 0; i < set->n_tasks; i++) {
-            if (!is_chosen(o, &set->tasks[i])) {
+            if (!is_chosen(o, p, &set->tasks[i])) {
                 continue;
             }
             int64_t trials = trials_of(o, &set->tasks[i]);
@@ -175,7 +229,7 @@ static void list_items(const struct eval_options *o, struct plan *p, struct plan
         const struct golden_set *set = p->sets[s];
         for (size_t i = 0; i < set->n_tasks; i++) {
             const struct golden_task *task = &set->tasks[i];
-            int64_t trials = is_chosen(o, task) ? trials_of(o, task) : 0;
+            int64_t trials = is_chosen(o, p, task) ? trials_of(o, task) : 0;
             for (int64_t t = 1; t <= trials; t++) {
                 p->items[n++] = (struct plan_item){set, task, t};
             }
@@ -201,18 +255,59 @@ static int no_tasks(const struct eval_options *o, const struct plan *p, struct e
             }
         }
     }
-    int rc = o->filter == NULL
-                 ? err_set(e, ERR_NOT_FOUND, "%s: there are no tasks in it", o->sets[0])
-                 : err_set(e, ERR_NOT_FOUND, "no task has the tag %s; the tags there: %.*s",
-                           o->filter, STR_FMT(buf_str(&tags)));
+    if (o->filter == NULL) {
+        err_set(e, ERR_NOT_FOUND, "%s: there are no tasks in it", o->sets[0]);
+    } else if (shown == 0) {
+        err_set(e, ERR_NOT_FOUND, "no task has the tag %s: no task there has any tag", o->filter);
+    } else {
+        err_set(e, ERR_NOT_FOUND, "no task%s has the tag %s; the tags there: %.*s",
+                o->task == NULL ? "" : " that --task names", o->filter, STR_FMT(buf_str(&tags)));
+    }
     buf_free(&tags);
+    return ERR_NOT_FOUND;
+}
+
+/* --task names an id that no task has. */
+static int unknown_task(const struct plan *p, struct str id, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    size_t n = 0;
+    for (size_t s = 0; s < p->n_sets; s++) {
+        n += p->sets[s]->n_tasks;
+    }
+    const char **ids = arena_array(scratch, n, sizeof *ids);
+    n = 0;
+    for (size_t s = 0; s < p->n_sets; s++) {
+        for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
+            ids[n++] = arena_cstr(scratch, p->sets[s]->tasks[i].id);
+        }
+    }
+    const char *close = text_closest(id, ids, n);
+    struct str hint = close == NULL ? arena_printf(scratch, "the first of %zu is %s", n, ids[0])
+                                    : arena_printf(scratch, "did you mean %s?", close);
+    int rc = err_set(e, ERR_NOT_FOUND, "--task: no task has the id %.*s; %.*s", STR_FMT(id),
+                     STR_FMT(hint));
+    arena_free(scratch);
     return rc;
+}
+
+static int check_choice(const struct plan *p, struct err *e)
+{
+    for (size_t i = 0; i < p->n_chosen; i++) {
+        bool again = i > 0 && str_eq(p->chosen[i].id, p->chosen[i - 1].id);
+        if (!p->chosen[i].found && !again) {
+            return unknown_task(p, p->chosen[i].id, e);
+        }
+    }
+    return 0;
 }
 
 static int make_items(const struct eval_options *o, struct plan *p, struct err *e)
 {
     size_t tasks = 0;
-    int rc = count_items(o, p, &tasks, e);
+    int rc = read_choice(o, p, e);
+    rc = rc != 0 ? rc : count_items(o, p, &tasks, e);
+    rc = rc != 0 ? rc : check_choice(p, e);
     if (rc != 0) {
         return rc;
     }
@@ -254,11 +349,17 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
                            struct err *e)
 {
     struct arena *scratch = arena_new();
-    const char *path = plan_cassette(o, item, scratch);
+    const char *path = plan_cassette(o, item, "", scratch);
+    struct str id = item->task->id;
     int rc = 0;
-    if (!o->overwrite && path_exists(path)) {
+    if (str_ends(id, ".failed")) {
+        rc = err_at(e, ERR_INPUT, item->set->path, item->task->line, item->task->column,
+                    "the id %.*s is the name that a failed recording gets; rename the task",
+                    STR_FMT(id));
+    } else if (!o->overwrite && path_exists(path)) {
         rc = err_at(e, ERR_EXISTS, path, 0, 0,
-                    "exists already and is not overwritten; to record it again add --mode all");
+                    "exists already and is not overwritten; to record it again add --mode all, to "
+                    "record other tasks name them with --task");
     }
     arena_free(scratch);
     return rc;
@@ -266,7 +367,10 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
 
 static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
 {
-    int rc = o->source == EVAL_RECORD ? dir_make(o->cassettes, e) : 0;
+    int rc = check_source_options(o, e);
+    if (rc == 0 && o->source == EVAL_RECORD) {
+        rc = dir_make(o->cassettes, e);
+    }
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         if (o->source == EVAL_FAKE) {
             rc = check_script(&p->items[i], e);

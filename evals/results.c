@@ -93,6 +93,7 @@ void eval_summary_json(struct buf *out, const struct eval_summary *s)
     json_put_int(out, "passed", (int64_t)s->passed);
     json_put_int(out, "failed", (int64_t)s->failed);
     json_put_int(out, "errors", (int64_t)s->errors);
+    json_put_int(out, "scored", (int64_t)(s->passed + s->failed));
     json_put_int(out, "misses", (int64_t)s->misses);
     json_put_int(out, "drifts", (int64_t)s->drifts);
     add_ratio(out, "success", s->success);

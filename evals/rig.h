@@ -53,9 +53,14 @@ struct rig_outcome {
     struct player_report replay; /* EVAL_REPLAY: misses, drift, unused interactions */
     struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
     struct str warning;          /* of loading the cassette; n 0 = none */
-    struct str note; /* what the transport said of the last call that broke; n 0 = nothing */
+    struct str note; /* what else may help where a call of the model broke; n 0 = nothing */
 };
 void rig_outcome(struct rig *r, struct rig_outcome *out);
+
+/* Appends what people should know of a replay, a finding a line below its heading, without a last
+ * newline; nothing where all went well. True when it is an error: a miss, or with strict also drift
+ * and unused recordings. */
+bool replay_text(const struct player_report *p, bool strict, struct buf *out);
 
 /* Frees everything; closes a recording: ERR_IO when a part of it could not be written. r NULL
  * allowed. */

@@ -96,6 +96,7 @@ static void keep(struct runner *r, size_t job)
         return;
     }
     r->done++;
+    r->report->recorded += r->o->source == EVAL_RECORD && t->verdict.outcome != EVAL_ERROR ? 1 : 0;
     if (r->o->progress != NULL) {
         const char *task = t->task.p; /* arena_str ends it with a NUL */
         r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t->verdict.outcome));
@@ -178,7 +179,8 @@ static void tell_what_stays(const struct runner *r, struct err *e)
 {
     size_t n = strlen(e->message);
     struct buf more = {0};
-    buf_fmt(&more, "; the %zu finished trials are in %s/trials.jsonl", r->done, r->report->out);
+    buf_fmt(&more, "; the %zu finished trial%s in %s/trials.jsonl", r->done,
+            r->done == 1 ? " is" : "s are", r->report->out);
     if (r->done > 0 && n + more.n < sizeof e->message) {
         memcpy(e->message + n, more.p, more.n);
         e->message[n + more.n] = '\0';

@@ -14,10 +14,18 @@ struct plan_item {
     int64_t trial; /* from 1 */
 };
 
+/* An id that --task names. */
+struct plan_choice {
+    struct str id;
+    bool found; /* a task has it */
+};
+
 struct plan {
     struct arena *arena;
     struct golden_set **sets;
     size_t n_sets;
+    struct plan_choice *chosen; /* in the order of str_cmp; NULL = all tasks */
+    size_t n_chosen;
     struct plan_item *items; /* in the order of the sets, then the trials */
     size_t n;
     bool several;             /* a task has more than one trial */
@@ -29,10 +37,11 @@ struct plan {
 int plan_make(const struct eval_options *o, struct plan *out, struct err *e) MUST_CHECK;
 void plan_free(struct plan *p);
 
-/* The trial's trace, relative to the run directory, and its cassette's path; in arena. */
+/* The trial's trace, relative to the run directory, and its cassette's path with `mark` before the
+ * ending; in arena. */
 const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena);
 const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
-                          struct arena *arena);
+                          const char *mark, struct arena *arena);
 
 /* ---- one trial ---- */
 

@@ -132,7 +132,14 @@ static int manifest(const struct eval_options *o, const struct plan *plan, cJSON
     cJSON_AddBoolToObject(root, "strict", o->strict);
     add_text(root, "model", o->model);
     cJSON_AddBoolToObject(root, "stream", o->stream);
+    add_text(root, "temperature", o->temperature);
+    if (o->max_tokens > 0) {
+        cJSON_AddNumberToObject(root, "max_tokens", (double)o->max_tokens);
+    } else {
+        cJSON_AddNullToObject(root, "max_tokens");
+    }
     add_text(root, "filter", o->filter);
+    add_text(root, "task", o->task);
     cJSON_AddNumberToObject(root, "trials", (double)plan->n);
     add_text(root, "seed",
              live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL);

@@ -21,6 +21,7 @@ struct trial {
     const char *trace;      /* relative to the run directory */
     const char *trace_path; /* from here */
     const char *cassette;   /* NULL unless replaying or recording */
+    const char *recording;  /* NULL unless recording: where the cassette is until all went well */
     enum trial_state state;
     struct rig *rig;
     struct appender *log; /* opened with the first line */
@@ -96,8 +97,10 @@ static int start(struct trial *t, const struct plan *plan)
     const struct golden_task *task = t->item->task;
     struct str name = identity(t);
     struct rig_options rig = {.source = t->o->source,
-                              .path = t->o->source == EVAL_FAKE ? task->fake : t->cassette,
-                              .overwrite = t->o->overwrite,
+                              .path = t->recording != NULL        ? t->recording
+                                      : t->o->source == EVAL_FAKE ? task->fake
+                                                                  : t->cassette,
+                              .overwrite = true, /* of what failed earlier */
                               .match = t->o->match_order ? CASSETTE_ORDER : CASSETTE_BODY,
                               .tools = task->tools != NULL ? task->tools : plan->no_tools,
                               .prompt = task->prompt,
@@ -107,7 +110,8 @@ static int start(struct trial *t, const struct plan *plan)
                               .base_url = base_url(t),
                               .api_key = str_of(t->o->api_key),
                               .stream = t->o->stream,
-                              .max_tokens = -1,
+                              .temperature = str_of(t->o->temperature),
+                              .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
                               .seed = seed_of(t, name),
                               .mend = str_of(t->o->mend),
                               .identity = name,
@@ -131,7 +135,10 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
     if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
-        t->cassette = plan_cassette(o, item, t->arena);
+        t->cassette = plan_cassette(o, item, "", t->arena);
+    }
+    if (o->source == EVAL_RECORD) {
+        t->recording = plan_cassette(o, item, ".failed", t->arena);
     }
     t->state = TRIAL_RUNNING;
     if (start(t, plan) != 0) {
@@ -217,17 +224,26 @@ static void add_script_check(struct arena *arena, struct str leftover, struct ev
 static void settle_replay(const struct trial *t, struct arena *arena, const struct player_report *p,
                           struct eval_trial *out)
 {
+    struct buf text = {0};
+    bool error = replay_text(p, t->o->strict, &text);
     out->drifts = p->drifts;
     if (p->misses > 0) {
         out->result.status = RUN_CASSETTE_MISS;
-        make_error(out, ERR_MISS, arena_str(arena, p->miss_text));
-    } else if (p->drifts > 0) {
-        out->problem = arena_str(arena, p->drift_text);
-        if (t->o->strict) {
-            make_error(out, ERR_MISS, out->problem);
-        }
-    } else if (p->unused > 0 && t->o->strict) {
-        make_error(out, ERR_MISS, arena_str(arena, p->unused_text));
+    }
+    if (error) {
+        make_error(out, ERR_MISS, arena_str(arena, buf_str(&text)));
+    } else if (text.n > 0) {
+        out->problem = arena_str(arena, buf_str(&text));
+    }
+    buf_free(&text);
+}
+
+/* Where the recording of a trial that did not end well is. */
+static void add_recording(const struct trial *t, struct arena *arena, struct eval_trial *out)
+{
+    if (t->recording != NULL && out->verdict.outcome == EVAL_ERROR) {
+        out->problem = arena_printf(arena, "%.*s; what was recorded until then is in %s",
+                                    STR_FMT(out->problem), t->recording);
     }
 }
 
@@ -253,18 +269,32 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
                                       STR_FMT(run->note)));
     }
     settle_replay(t, arena, &run->replay, out);
+    add_recording(t, arena, out);
     if (out->verdict.outcome != EVAL_ERROR && run->leftover.n > 0 &&
         run->result.status != RUN_SCRIPT_MISMATCH) {
         add_script_check(arena, run->leftover, &out->verdict);
     }
     if (run->warning.n > 0) {
-        out->problem = arena_printf(arena, "%.*s%s%.*s", STR_FMT(run->warning),
+        out->problem = arena_printf(arena, "%.*s%s%.*s", STR_FMT(str_trim(run->warning)),
                                     out->problem.n > 0 ? "\n" : "", STR_FMT(out->problem));
     }
 }
 
+/* The recording of a trial that ended well gets its name. */
+static int keep_recording(const struct trial *t, enum eval_outcome outcome, struct err *e)
+{
+    if (t->recording == NULL || (outcome != EVAL_PASS && outcome != EVAL_FAIL)) {
+        return 0;
+    }
+    if (!t->o->overwrite && path_exists(t->cassette)) {
+        return err_at(e, ERR_EXISTS, t->cassette, 0, 0,
+                      "somebody else has made it meanwhile; this recording is in %s", t->recording);
+    }
+    return file_rename(t->recording, t->cassette, e);
+}
+
 /* Closes what was written; the first failure counts. */
-static int close_files(struct trial *t, struct err *e)
+static int close_files(struct trial *t, enum eval_outcome outcome, struct err *e)
 {
     int rc = t->log_code;
     if (rc != 0 && e != NULL) {
@@ -275,7 +305,8 @@ static int close_files(struct trial *t, struct err *e)
         rc = rc != 0 ? rc : closed;
     }
     int freed = rig_free(t->rig, rc == 0 ? e : NULL);
-    return rc != 0 ? rc : freed;
+    rc = rc != 0 ? rc : freed;
+    return rc != 0 ? rc : keep_recording(t, outcome, e);
 }
 
 static int64_t expected_calls(const struct golden_expect *x)
@@ -286,6 +317,8 @@ static int64_t expected_calls(const struct golden_expect *x)
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
     *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
+                               .file = arena_cstr(arena, str_of(t->item->set->path)),
+                               .line = t->item->task->line,
                                .task = arena_str(arena, t->item->task->id),
                                .trial = t->item->trial,
                                .expected_calls = expected_calls(&t->item->task->expect),
@@ -310,7 +343,7 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
         break;
     }
     }
-    int closed = close_files(t, rc == 0 ? e : NULL);
+    int closed = close_files(t, out->verdict.outcome, rc == 0 ? e : NULL);
     arena_free(t->arena);
     free(t);
     return rc != 0 ? rc : closed;

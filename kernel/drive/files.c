@@ -207,6 +207,17 @@ int file_replace(const char *path, struct str data, struct err *e)
     return rc;
 }
 
+int file_rename(const char *from, const char *to, struct err *e)
+{
+    struct arena *arena = arena_new();
+    int reason = rename(from, to) == 0 ? 0 : errno;
+    if (reason == 0) {
+        flush_dir_of(arena, to);
+    }
+    arena_free(arena);
+    return reason == 0 ? 0 : fail_io(e, to, "cannot rename the file to this", reason);
+}
+
 /* ---- files that grow ---- */
 
 struct appender {

@@ -14,6 +14,9 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
  * old or the new bytes, never a part. ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
 
+/* Gives a file another name in the same file system, in place of what has it. ERR_IO. */
+int file_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
+
 /* A file that only grows; each append is one write(2), so that it survives kill -9. */
 struct appender;
 enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONTINUE };
