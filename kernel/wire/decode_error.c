@@ -167,8 +167,71 @@ static int64_t duration_ms(struct str text, int scale)
     return ms > RETRY_AFTER_MS_MAX ? RETRY_AFTER_MS_MAX : ms;
 }
 
+/* A number of `width` digits at text[at], or -1. */
+static int64_t digits_at(struct str text, size_t at, size_t width)
+{
+    int64_t v = 0;
+    for (size_t i = at; i < at + width; i++) {
+        if (i >= text.n || text.p[i] < '0' || text.p[i] > '9') {
+            return -1;
+        }
+        v = v * 10 + (text.p[i] - '0');
+    }
+    return v;
+}
+
+static int64_t month_at(struct str text, size_t at)
+{
+    static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    for (int64_t m = 0; m < 12; m++) {
+        if (str_eq(str_slice(text, at, at + 3), (struct str){names + 3 * m, 3})) {
+            return m + 1;
+        }
+    }
+    return -1;
+}
+
+/* Days from 1970-01-01 to a day of the Gregorian calendar, year 1 or later. */
+static int64_t days_to(int64_t year, int64_t month, int64_t day)
+{
+    static const int16_t before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    int64_t y = year - 1;
+    return y * 365 + y / 4 - y / 100 + y / 400 + before[month - 1] + (leap && month > 2) + day - 1 -
+           719162;
+}
+
+/* Seconds since 1970 of "Sun, 06 Nov 1994 08:49:37 GMT", the one form that servers may send (RFC
+ * 9110, 5.6.7); -1 for anything else. */
+static int64_t http_date_s(struct str text)
+{
+    text = str_trim(text);
+    int64_t day = digits_at(text, 5, 2), month = month_at(text, 8), year = digits_at(text, 12, 4);
+    int64_t h = digits_at(text, 17, 2), m = digits_at(text, 20, 2), s = digits_at(text, 23, 2);
+    if (text.n != 29 || !str_ends(text, " GMT") || day < 1 || day > 31 || month < 1 ||
+        year < 1970 || h < 0 || h > 23 || m < 0 || m > 59 || s < 0 || s > 60) {
+        return -1;
+    }
+    return days_to(year, month, day) * 86400 + h * 3600 + m * 60 + s;
+}
+
+/* A Retry-After that is a date counts from the answer's own Date, so that no clock is asked. */
+static int64_t date_wait_ms(const struct http_header *headers, size_t n)
+{
+    int64_t until = http_date_s(http_header_get(headers, n, "retry-after"));
+    int64_t sent = http_date_s(http_header_get(headers, n, "date"));
+    if (until < 0 || sent < 0) {
+        return -1;
+    }
+    int64_t ms = until > sent ? (until - sent) * 1000 : 0;
+    return ms > RETRY_AFTER_MS_MAX ? RETRY_AFTER_MS_MAX : ms;
+}
+
 int64_t error_retry_after_ms(const struct http_header *headers, size_t n)
 {
     int64_t ms = duration_ms(http_header_get(headers, n, "retry-after-ms"), 0);
-    return ms >= 0 ? ms : duration_ms(http_header_get(headers, n, "retry-after"), 3);
+    if (ms < 0) {
+        ms = duration_ms(http_header_get(headers, n, "retry-after"), 3);
+    }
+    return ms >= 0 ? ms : date_wait_ms(headers, n);
 }
