@@ -41,7 +41,7 @@ static void try_args(struct doc d, const struct val *matcher, const struct val *
     args_match_free(m);
 }
 
-/* {"key": {"equals": value}, …} of every member of v. */
+/* {"key": {"equals": value}, …} of every member of v; the last of a name counts. */
 static void try_itself(struct doc d, const struct val *v)
 {
     struct buf text = {0};
@@ -49,13 +49,16 @@ static void try_itself(struct doc d, const struct val *v)
     struct arg_match *m;
     struct args_match_options strict = {0};
     for (size_t i = 0; i < v->count; i++) {
-        buf_char(&text, i == 0 ? '{' : ',');
+        if (val_find(v, v->members[i].key) != &v->members[i].value) {
+            continue;
+        }
+        buf_char(&text, text.n == 0 ? '{' : ',');
         json_add_string(&text, v->members[i].key);
         buf_addz(&text, ":{\"equals\":");
         json_add(&text, &v->members[i].value);
         buf_char(&text, '}');
     }
-    buf_addz(&text, v->count == 0 ? "{}" : "}");
+    buf_addz(&text, text.n == 0 ? "{}" : "}");
     int rc = json_parse(d.arena, NULL, buf_str(&text), &matcher, NULL);
     if (rc == 0 && args_match_new(d, matcher, &m, NULL) == 0) {
         assert(args_match_test(m, v, &strict, NULL));
