@@ -33,6 +33,21 @@ int golden_answer_load(struct golden_loaded *l, const struct val *v, struct gold
                        struct err *e) MUST_CHECK;
 void golden_answers_free(struct golden_answer *all);
 
+/* Where findings of golden_check go. */
+struct golden_report {
+    void (*found)(void *ctx, const struct golden_finding *f);
+    void *ctx;
+    const char *file;
+};
+
+/* Hands a finding on; frees the message. */
+void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
+                 const char *severity, const char *code, struct buf *message);
+
+/* Finds arguments (a map of matchers, NULL: none) that no call of the tool can meet. */
+void golden_check_args(const struct golden_report *r, const struct tool_spec *tool,
+                       const struct val *args);
+
 /* Calls found(ctx, number) for each number in a text for people: digits with thousands separators,
  * a decimal part, an exponent, a minus sign (also U+2212, also before a currency sign). A number
  * followed by % is found twice: 4.2% is 4.2 and 0.042. Stops when found returns true, and returns

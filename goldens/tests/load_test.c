@@ -253,6 +253,112 @@ static void note(void *ctx, const struct golden_finding *f)
     buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, f->severity, f->code);
 }
 
+/* A tool with a parameter of each type, and one task that expects a call of it. */
+static const char quote_begins[] = TASK "  expect: {calls: {list: [{quote: {";
+static const char quote_ends[] =
+    "}}]}}\n"
+    "  tools:\n"
+    "  - name: quote\n"
+    "    answers: [{result: 1}]\n"
+    "    parameters:\n"
+    "      type: object\n"
+    "      properties:\n"
+    "        sku: {type: string}\n"
+    "        quantity: {type: integer}\n"
+    "        price: {type: [number, \"null\"]}\n"
+    "        tags: {type: array, items: {type: string}}\n"
+    "        to: {type: object, properties: {city: {type: string}, reach: {type: integer}}}\n"
+    "        free: {}\n";
+
+/* What an expectation can never meet, and what it can. */
+static const struct {
+    const char *args;
+    const char *code; /* NULL = nothing is found */
+    const char *at;   /* what the place of the finding shows */
+    const char *says;
+} argument_cases[] = {
+    {"sku: {contians: a}", "unknown_matcher", "contians", "did you mean \"contains\"?"},
+    {"free: {equls: a}", "unknown_matcher", "equls", "stands under equals"},
+    {"to: {city: {contians: a}}", "unknown_matcher", "contians", "no matcher"},
+    {"tags: [{optinal: a}]", "unknown_matcher", "optinal", "optional"},
+    {"free: {one_of: [{containz: a}, b]}", "unknown_matcher", "containz", "contains"},
+    {"to: {reach: 5}", NULL, "", ""},
+    {"free: {a: {b: [1, {c: 2}]}}", NULL, "", ""},
+    {"quantity: {a: 1, b: 2}", "bad_argument", "{a: 1",
+     "\"quantity\" is an integer in the schema of the tool \"quote\"; a map can never equal it; "
+     "matchers are: equals, one_of, regex, contains, near, range, any, absent, optional, each, "
+     "unordered"},
+    {"quantity: '2'", "bad_argument", "'2'", "a string can never equal it"},
+    {"quantity: 2.5", "bad_argument", "2.5", "a number with a fraction"},
+    {"quantity: 2.0", NULL, "", ""},
+    {"quantity: [2]", "bad_argument", "[2]", "a list can never equal it"},
+    {"quantity: {equals: {a: 1}}", "bad_argument", "{a: 1", "a map can never equal"},
+    {"quantity: {regex: '2'}", "bad_argument", "{regex", "a regex can never match it"},
+    {"quantity: {each: 2}", "bad_argument", "{each", "a matcher of lists"},
+    {"quantity: {one_of: [2, '2']}", NULL, "", ""},
+    {"quantity: {optional: {range: [1, 2]}}", NULL, "", ""},
+    {"sku: {range: [1, 2]}", "bad_argument", "{range", "a range of numbers"},
+    {"price: x", "bad_argument", "x", "is a number or null in"},
+    {"price: null", NULL, "", ""},
+    {"price: 2.5", NULL, "", ""},
+    {"tags: [a, 5]", "bad_argument", "[a, 5]", "tags"},
+    {"tags: [{any: true}, 5]", "bad_argument", "5]", "\"tags\" is a string"},
+    {"tags: {each: {range: [1, 2]}}", "bad_argument", "{range", "range"},
+    {"tags: {unordered: [a, {regex: b}]}", NULL, "", ""},
+    {"tags: {contains: a}", NULL, "", ""},
+    {"to: {city: 5}", "bad_argument", "5", "\"to.city\" is a string"},
+    {"to: {equals: {city: Oslo}}", NULL, "", ""},
+    {"to: {equals: {city: 5}}", "bad_argument", "{city", "city"},
+    {"to: {cty: Oslo}", "unknown_parameter", "cty", "\"cty\" in \"to\"; did you mean \"city\"?"},
+    {"quantty: 2", "unknown_parameter", "quantty", "did you mean \"quantity\"?"},
+    {"note: {absent: true}", NULL, "", ""},
+};
+
+struct one_finding {
+    size_t n;
+    size_t at; /* column, from 0, behind what stands before the arguments */
+    struct buf text;
+};
+
+static void note_one(void *ctx, const struct golden_finding *f)
+{
+    struct one_finding *one = ctx;
+    one->n++;
+    one->at = f->column - sizeof "  expect: {calls: {list: [{quote: {";
+    buf_clear(&one->text);
+    buf_fmt(&one->text, "%s: %.*s", f->code, STR_FMT(f->message));
+    CU_ASSERT_EQUAL(f->line, 6);
+}
+
+static void arguments_that_can_never_come_are_found(void)
+{
+    for (size_t i = 0; i < sizeof argument_cases / sizeof argument_cases[0]; i++) {
+        struct arena *arena = arena_new();
+        const char *args = argument_cases[i].args;
+        const char *code = argument_cases[i].code;
+        struct golden_set *set;
+        struct err e = {0};
+        struct one_finding one = {0};
+        struct str text = arena_printf(arena, "%s%s%s", quote_begins, args, quote_ends);
+        CU_ASSERT_EQUAL_FATAL(load_text(arena, text.p, &set, &e), 0);
+        golden_check(set, note_one, &one);
+        bool right = code == NULL ? one.n == 0
+                                  : one.n == 1 && one.at < strlen(args) &&
+                                        str_starts(str_of(args + one.at), argument_cases[i].at) &&
+                                        str_starts(buf_str(&one.text), code) &&
+                                        str_find(buf_str(&one.text),
+                                                 str_of(argument_cases[i].says)) != SIZE_MAX;
+        if (!right) {
+            printf("\n  %s: %zu findings, at %zu %.*s\n", args, one.n, one.at,
+                   STR_FMT(buf_str(&one.text)));
+        }
+        CU_ASSERT_TRUE(right);
+        buf_free(&one.text);
+        golden_free(set);
+        arena_free(arena);
+    }
+}
+
 static void doubts_are_found_with_their_places(void)
 {
     static const struct {
@@ -354,5 +460,6 @@ TESTS(golden_load, {"names_the_place_of_every_mistake", names_the_place_of_every
       {"expectations_are_read_as_written", expectations_are_read_as_written},
       {"tasks_that_name_the_same_tool_file_share_it", tasks_that_name_the_same_tool_file_share_it},
       {"doubts_are_found_with_their_places", doubts_are_found_with_their_places},
+      {"arguments_that_can_never_come_are_found", arguments_that_can_never_come_are_found},
       {"shipped_files_fit_their_schemas", shipped_files_fit_their_schemas},
       {"the_quickstart_set_raises_no_doubts", the_quickstart_set_raises_no_doubts})

@@ -665,3 +665,17 @@ bool schema_valid(const struct schema *s, const struct val *v, struct buf *why)
     struct check c = {.schema = s, .why = why};
     return check_node(&c, s->root, v);
 }
+
+bool schema_lists_members(const struct val *schema)
+{
+    static const char *const others[] = {
+        "patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (val_get(schema, others[i]) != NULL) {
+            return false;
+        }
+    }
+    const struct val *more = val_get(schema, "additionalProperties");
+    return more == NULL ? val_get(schema, "properties") != NULL
+                        : more->kind == VAL_BOOL && !more->boolean;
+}

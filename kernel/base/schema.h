@@ -22,6 +22,11 @@ void schema_free(struct schema *s); /* NULL allowed */
  * reason. */
 bool schema_valid(const struct schema *s, const struct val *v, struct buf *why);
 
+/* Whether `properties` alone tells which members an object of this schema has: it is there or
+ * others are refused, nothing beside it names further ones, and others are not allowed in so many
+ * words. */
+bool schema_lists_members(const struct val *schema);
+
 /* Safe coercion (K14): a copy of v in arena where a string that exactly spells a number or boolean
  * stands for it, and a number for its string, only at places where the schema's plain `type` wants
  * the other and the result is then valid there. *changed tells whether anything was changed; when

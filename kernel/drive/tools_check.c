@@ -92,26 +92,12 @@ static void tell(const struct checking *c, uint32_t line, uint32_t column, const
     c->found(c->ctx, &f);
 }
 
-/* Whether the schema alone decides by its `properties` which parameters there are. */
-static bool lists_parameters(const struct val *schema)
-{
-    static const char *const others[] = {
-        "patternProperties", "$ref", "allOf", "anyOf", "oneOf", "if"};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        if (val_get(schema, others[i]) != NULL) {
-            return false;
-        }
-    }
-    const struct val *more = val_get(schema, "additionalProperties");
-    return more == NULL || (more->kind == VAL_BOOL && !more->boolean);
-}
-
 static void check_parameter(const struct checking *c, struct str name, uint32_t line,
                             uint32_t column, const char *code, const char *where)
 {
     const struct tool_spec *spec = &c->set->specs[c->tool];
     const struct val *properties = val_get(spec->schema, "properties");
-    if (!lists_parameters(spec->schema) || val_find(properties, name) != NULL) {
+    if (!schema_lists_members(spec->schema) || val_find(properties, name) != NULL) {
         return;
     }
     struct str shown = text_preview(c->arena, name, TOOL_NAME_MAX);

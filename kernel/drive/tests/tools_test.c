@@ -451,7 +451,8 @@ static void doubts_about_tools_are_found(void)
           "  - {when: {zzz: 2}, result: 1}\n"
           "- {name: gone, command: [./gone]}\n"
           "- {name: open, parameters: {type: object, additionalProperties: true, required: [x]}, "
-          "answers: [{when: {y: 1}, result: 1}]}\n");
+          "answers: [{when: {y: 1}, result: 1}]}\n"
+          "- {name: free, parameters: {type: object, required: [x]}, command: [sh]}\n");
     struct buf all = {0};
     toolset_check(t.set, note_finding, &all);
     struct str shown = str_slice(buf_str(&all), 0, str_find(buf_str(&all), STR("folder ")) + 7);

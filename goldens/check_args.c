@@ -1,0 +1,303 @@
+/* Whether the arguments that a task expects can come about: each against its own part of the tool's
+ * schema. References into the rest of the schema are left to the run. */
+#include "goldens/golden_int.h"
+#include "kernel/base/schema.h"
+#include "kernel/base/text.h"
+
+/* Kinds of JSON values, as bits. */
+enum {
+    IS_NULL = 1,
+    IS_BOOL = 2,
+    IS_NUMBER = 4,
+    IS_STRING = 8,
+    IS_ARRAY = 16,
+    IS_OBJECT = 32,
+    IS_WHOLE = 64, /* beside IS_NUMBER: whole ones only */
+    IS_ANYTHING = 63
+};
+
+static const struct {
+    const char *type;
+    const char *words;
+    unsigned kinds;
+} types[] = {{"null", "null", IS_NULL},         {"boolean", "a boolean", IS_BOOL},
+             {"number", "a number", IS_NUMBER}, {"integer", "an integer", IS_NUMBER | IS_WHOLE},
+             {"string", "a string", IS_STRING}, {"array", "a list", IS_ARRAY},
+             {"object", "a map", IS_OBJECT}};
+
+enum { TYPES = sizeof types / sizeof types[0] };
+
+/* The check of one call's arguments. */
+struct checking {
+    const struct golden_report *report;
+    const struct tool_spec *tool;
+    struct arena *arena;
+};
+
+/* A value that is expected, and where it stands among the arguments. */
+struct place {
+    const struct val *v;
+    const struct val *schema; /* NULL = nothing is known */
+    struct str path;          /* "filter.sku" */
+    bool alternative;         /* one of several: it need not be possible */
+};
+
+static void check(const struct checking *c, const struct place *p);
+
+/* ---- what a schema's `type` says ---- */
+
+static size_t type_index(struct str name)
+{
+    size_t i = 0;
+    while (i < TYPES && !str_is(name, types[i].type)) {
+        i++;
+    }
+    return i;
+}
+
+/* The kinds of values that `type` lets through; appends them in words. */
+static unsigned kinds_of(const struct val *schema, struct buf *words)
+{
+    const struct val *type = val_get(schema, "type");
+    size_t n = val_is(type, VAL_STRING) ? 1 : val_is(type, VAL_ARRAY) ? type->count : 0;
+    unsigned kinds = 0;
+    bool fractions = false;
+    for (size_t i = 0; i < n; i++) {
+        size_t t = type_index(val_text(type->kind == VAL_STRING ? type : &type->items[i]));
+        if (t == TYPES) {
+            return IS_ANYTHING;
+        }
+        kinds |= types[t].kinds;
+        fractions = fractions || types[t].kinds == IS_NUMBER;
+        buf_addz(words, words->n > 0 ? " or " : "");
+        buf_addz(words, types[t].words);
+    }
+    return n == 0 ? IS_ANYTHING : fractions ? kinds & ~(unsigned)IS_WHOLE : kinds;
+}
+
+static unsigned kind_of(const struct val *v)
+{
+    static const unsigned bits[] = {
+        [VAL_NULL] = IS_NULL,     [VAL_BOOL] = IS_BOOL,   [VAL_NUMBER] = IS_NUMBER,
+        [VAL_STRING] = IS_STRING, [VAL_ARRAY] = IS_ARRAY, [VAL_OBJECT] = IS_OBJECT};
+    return bits[v->kind];
+}
+
+/* ---- findings ---- */
+
+static void add_matchers(struct buf *out)
+{
+    const char *const *keys = args_match_keys();
+    buf_addz(out, "; matchers are: ");
+    for (size_t i = 0; keys[i] != NULL; i++) {
+        buf_addz(out, i > 0 ? ", " : "");
+        buf_addz(out, keys[i]);
+    }
+}
+
+/* Whether one of `kinds` may stand there; else tells that `what` can never do `verb` to it. */
+static bool may_be(const struct checking *c, const struct place *p, unsigned kinds,
+                   const char *what, const char *verb)
+{
+    struct buf words = {0};
+    bool fits = p->alternative || (kinds_of(p->schema, &words) & kinds) != 0;
+    if (!fits) {
+        struct buf message = {0};
+        buf_fmt(&message, "\"%.*s\" is %.*s in the schema of the tool \"%.*s\"; %s can never %s it",
+                STR_FMT(p->path), STR_FMT(buf_str(&words)), STR_FMT(c->tool->name), what, verb);
+        if (p->v->kind == VAL_OBJECT) {
+            add_matchers(&message);
+        }
+        golden_tell(c->report, p->v->line, p->v->column, "error", "bad_argument", &message);
+    }
+    buf_free(&words);
+    return fits;
+}
+
+/* A literal by the whole of its schema. */
+static void check_literal(const struct checking *c, const struct place *p)
+{
+    struct schema *schema;
+    struct buf words = {0};
+    bool whole = (kinds_of(p->schema, &words) & IS_WHOLE) != 0;
+    buf_free(&words);
+    if (p->schema == NULL || p->alternative ||
+        !may_be(c, p, kind_of(p->v), val_kind_name(p->v->kind), "equal")) {
+        return;
+    }
+    if (whole && p->v->kind == VAL_NUMBER && !num_is_integer(p->v->text)) {
+        struct place fraction = *p;
+        (void)may_be(c, &fraction, 0, "a number with a fraction", "equal");
+        return;
+    }
+    if (schema_new(p->schema, SCHEMA_2020_12, &schema, NULL) != 0) {
+        return;
+    }
+    struct buf why = {0};
+    if (!schema_valid(schema, p->v, &why)) {
+        struct buf message = {0};
+        buf_fmt(&message,
+                "the tool \"%.*s\" does not allow this for \"%.*s\": ", STR_FMT(c->tool->name),
+                STR_FMT(p->path));
+        buf_add(&message, buf_str(&why));
+        golden_tell(c->report, p->v->line, p->v->column, "error", "bad_argument", &message);
+    }
+    buf_free(&why);
+    schema_free(schema);
+}
+
+/* ---- maps ---- */
+
+/* A member that the schema does not have: an error where it refuses others, else a doubt. */
+static void check_unknown(const struct checking *c, const struct place *p, const struct member *m)
+{
+    const struct val *properties = val_get(p->schema, "properties");
+    if (!schema_lists_members(p->schema) || val_get(&m->value, "absent") != NULL) {
+        return;
+    }
+    bool refused = val_get(p->schema, "additionalProperties") != NULL;
+    struct buf message = {0};
+    buf_fmt(&message, "the tool \"%.*s\" has no parameter \"%.*s\"", STR_FMT(c->tool->name),
+            STR_FMT(text_preview(c->arena, m->key, 100)));
+    if (p->path.n > 0) {
+        buf_fmt(&message, " in \"%.*s\"", STR_FMT(p->path));
+    }
+    doc_add_closest(&message, properties, m->key);
+    golden_tell(c->report, m->line, m->column, refused ? "error" : "warning", "unknown_parameter",
+                &message);
+}
+
+static void check_members(const struct checking *c, const struct place *p)
+{
+    const struct val *properties = val_get(p->schema, "properties");
+    for (size_t i = 0; i < p->v->count; i++) {
+        const struct member *m = &p->v->members[i];
+        const struct val *part = val_find(properties, m->key);
+        if (part == NULL && p->schema != NULL) {
+            check_unknown(c, p, m);
+        }
+        struct str key = text_preview(c->arena, m->key, 100);
+        struct place inner = {
+            &m->value, part,
+            p->path.n == 0 ? key
+                           : arena_printf(c->arena, "%.*s.%.*s", STR_FMT(p->path), STR_FMT(key)),
+            p->alternative};
+        check(c, &inner);
+    }
+}
+
+/* A map with one key that is nearly a matcher's, and that nothing says could be a literal. */
+static bool is_slip(const struct checking *c, const struct place *p)
+{
+    const char *const *keys = args_match_keys();
+    size_t n = 0;
+    while (keys[n] != NULL) {
+        n++;
+    }
+    const struct member *m = &p->v->members[0];
+    bool known = p->v->count != 1 || val_find(val_get(p->schema, "properties"), m->key) != NULL;
+    const char *meant = known ? NULL : text_closest(m->key, keys, n);
+    if (meant == NULL) {
+        return false;
+    }
+    struct buf message = {0};
+    buf_fmt(&message,
+            "\"%.*s\" is no matcher; did you mean \"%s\"? A map that is meant literally stands "
+            "under equals",
+            STR_FMT(text_preview(c->arena, m->key, 100)), meant);
+    golden_tell(c->report, m->line, m->column, "error", "unknown_matcher", &message);
+    return true;
+}
+
+/* ---- matchers ---- */
+
+static void check_items(const struct checking *c, const struct place *p, const struct val *list,
+                        const struct val *schema, bool alternative)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct place item = {&list->items[i], schema, p->path, alternative};
+        check(c, &item);
+    }
+}
+
+/* Whether v is written with a matcher. */
+static bool is_matcher(const struct val *v)
+{
+    const char *const *keys = args_match_keys();
+    for (size_t i = 0; v->kind == VAL_OBJECT && v->count == 1 && keys[i] != NULL; i++) {
+        if (str_is(v->members[0].key, keys[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_matcher(const struct checking *c, const struct place *p)
+{
+    struct str key = p->v->members[0].key;
+    const struct val *operand = &p->v->members[0].value;
+    const struct val *items = val_get(p->schema, "items");
+    struct place inner = {operand, p->schema, p->path, p->alternative};
+    if (str_is(key, "equals")) {
+        check_literal(c, &inner);
+    } else if (str_is(key, "optional")) {
+        check(c, &inner);
+    } else if (str_is(key, "one_of")) {
+        check_items(c, p, operand, p->schema, true);
+    } else if (str_is(key, "regex")) {
+        (void)may_be(c, p, IS_STRING, "a regex", "match");
+    } else if (str_is(key, "near") || str_is(key, "range")) {
+        (void)may_be(c, p, IS_NUMBER, "a range of numbers", "match");
+    } else if (str_is(key, "contains")) {
+        inner.schema = items;
+        if (may_be(c, p, IS_STRING | IS_ARRAY, "contains", "match") &&
+            operand->kind != VAL_STRING) {
+            check(c, &inner);
+        }
+    } else if (str_is(key, "unordered") || str_is(key, "each")) {
+        inner.schema = items;
+        bool fits = may_be(c, p, IS_ARRAY, "a matcher of lists", "match");
+        if (fits && str_is(key, "each")) {
+            check(c, &inner);
+        } else if (fits) {
+            check_items(c, p, operand, items, p->alternative);
+        }
+    }
+}
+
+/* Whether nothing in it is a map, so that it stands for itself. */
+static bool is_plain(const struct val *v)
+{
+    bool plain = v->kind != VAL_OBJECT;
+    for (size_t i = 0; v->kind == VAL_ARRAY && plain && i < v->count; i++) {
+        plain = is_plain(&v->items[i]);
+    }
+    return plain;
+}
+
+/* Recursion ends at the file's depth. */
+static void check(const struct checking *c, const struct place *p)
+{
+    if (is_matcher(p->v)) {
+        check_matcher(c, p);
+    } else if (is_plain(p->v)) {
+        check_literal(c, p);
+    } else if (p->v->kind == VAL_ARRAY) {
+        if (may_be(c, p, IS_ARRAY, "a list", "equal")) {
+            check_items(c, p, p->v, val_get(p->schema, "items"), p->alternative);
+        }
+    } else if (!is_slip(c, p) && may_be(c, p, IS_OBJECT, "a map", "equal")) {
+        check_members(c, p);
+    }
+}
+
+void golden_check_args(const struct golden_report *r, const struct tool_spec *tool,
+                       const struct val *args)
+{
+    struct checking c = {r, tool, arena_new()};
+    struct place all = {args, tool->schema, {0}, false};
+    if (val_is(args, VAL_OBJECT)) {
+        check_members(&c, &all);
+    }
+    arena_free(c.arena);
+}
