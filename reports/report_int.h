@@ -16,6 +16,10 @@ enum paint { PAINT_NONE, PAINT_GOOD, PAINT_BAD, PAINT_ODD, PAINT_DIM, PAINT_BOLD
 /* Appends s in a colour, when color is set. */
 void paint_add(struct buf *out, struct str s, enum paint paint, bool color);
 
+/* Appends "1 step", "2 steps"; "? steps" for a count that is not known (negative). what: in the
+ * singular. */
+void count_add(struct buf *out, int64_t n, const char *what);
+
 /* Appends milliseconds as "0.412 s". */
 void seconds_add(struct buf *out, int64_t ms);
 

@@ -7,16 +7,23 @@
 
 enum {
     COLUMNS = 7,
+    COST = 5, /* the column that is left out when nothing is priced */
     TASK_WIDTH_MAX = 60,
     MESSAGE_CHARS = 2000 /* of one failing check */
 };
 
-static const char *const titles[COLUMNS] = {"task",   "outcome", "calls", "steps",
+static const char *const titles[COLUMNS] = {"task",   "outcome", "made/expected", "steps",
                                             "tokens", "cost",    "time"};
 
 /* One line of the table, before the widths are known. */
 struct row {
     struct str cells[COLUMNS];
+};
+
+/* How the lines are set. */
+struct layout {
+    size_t widths[COLUMNS]; /* 0 = the column is left out */
+    bool color;
 };
 
 static enum paint outcome_paint(enum eval_outcome o)
@@ -94,23 +101,36 @@ static struct row row_of(const struct eval_trial *t, bool several, struct arena 
         row.cells[2] = calls_text(t, arena);
         row.cells[3] = arena_printf(arena, "%" PRId64, t->result.steps);
         row.cells[4] = tokens_text(&t->result.usage, arena);
-        row.cells[5] = cost_text(t->result.cost_nano, arena);
+        row.cells[COST] = cost_text(t->result.cost_nano, arena);
         row.cells[6] = time_of((int64_t)t->result.ended_ms, arena);
     }
     return row;
 }
 
-static void add_row(struct buf *out, const struct row *row, const size_t *widths,
-                    enum paint paints[COLUMNS], bool color)
+static void add_row(struct buf *out, const struct row *row, const struct layout *layout,
+                    enum paint paints[COLUMNS])
 {
     for (size_t i = 0; i < COLUMNS; i++) {
         struct buf cell = {0};
-        cell_add(&cell, row->cells[i], widths[i], i < 2 ? ALIGN_LEFT : ALIGN_RIGHT);
+        if (layout->widths[i] == 0) {
+            continue;
+        }
+        cell_add(&cell, row->cells[i], layout->widths[i], i < 2 ? ALIGN_LEFT : ALIGN_RIGHT);
         buf_addz(out, i > 0 ? "  " : "");
-        paint_add(out, buf_str(&cell), paints[i], color);
+        paint_add(out, buf_str(&cell), paints[i], layout->color);
         buf_free(&cell);
     }
     buf_char(out, '\n');
+}
+
+static bool has_prices(const struct eval_report *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->trials[i].trace.n > 0 && r->trials[i].result.cost_nano >= 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void add_rows(struct buf *out, const struct eval_report *r, bool color)
@@ -118,7 +138,7 @@ static void add_rows(struct buf *out, const struct eval_report *r, bool color)
     struct arena *arena = arena_new();
     bool several = several_trials(r);
     struct row *rows = arena_array(arena, r->n + 1, sizeof *rows);
-    size_t widths[COLUMNS] = {0};
+    struct layout layout = {.color = color};
     for (size_t c = 0; c < COLUMNS; c++) {
         rows[0].cells[c] = str_of(titles[c]);
     }
@@ -129,16 +149,17 @@ static void add_rows(struct buf *out, const struct eval_report *r, bool color)
         for (size_t c = 0; c < COLUMNS; c++) {
             size_t width = text_width(rows[i].cells[c]);
             bool fits = c > 0 || width <= TASK_WIDTH_MAX;
-            widths[c] = fits && width > widths[c] ? width : widths[c];
+            layout.widths[c] = fits && width > layout.widths[c] ? width : layout.widths[c];
         }
     }
+    layout.widths[COST] = has_prices(r) ? layout.widths[COST] : 0;
     enum paint paints[COLUMNS] = {PAINT_BOLD, PAINT_BOLD, PAINT_BOLD, PAINT_BOLD,
                                   PAINT_BOLD, PAINT_BOLD, PAINT_BOLD};
-    add_row(out, &rows[0], widths, paints, color);
+    add_row(out, &rows[0], &layout, paints);
     memset(paints, 0, sizeof paints);
     for (size_t i = 1; i <= r->n; i++) {
         paints[1] = outcome_paint(r->trials[i - 1].verdict.outcome);
-        add_row(out, &rows[i], widths, paints, color);
+        add_row(out, &rows[i], &layout, paints);
     }
     arena_free(arena);
 }
@@ -157,6 +178,9 @@ static void add_story(struct buf *out, const struct eval_report *r, const struct
     buf_char(out, '\n');
     paint_add(out, str_of(outcome), outcome_paint(t->verdict.outcome), color);
     buf_fmt(out, " %.*s", STR_FMT(name));
+    if (t->file != NULL) {
+        buf_fmt(out, " (%s:%" PRIu32 ")", t->file, t->line);
+    }
     buf_addz(out, t->verdict.outcome == EVAL_PASS ? ", but\n" : "\n");
     for (size_t i = 0; i < t->verdict.n_checks; i++) {
         const struct eval_check *c = &t->verdict.checks[i];
@@ -217,17 +241,25 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
     const struct eval_summary *s = &r->summary;
     struct buf counts = {0};
     struct arena *arena = arena_new();
-    buf_fmt(&counts, "%zu passed, %zu failed, %zu errors", s->passed, s->failed, s->errors);
+    buf_fmt(&counts, "%zu passed, %zu failed, ", s->passed, s->failed);
+    count_add(&counts, (int64_t)s->errors, "error");
     bool good = s->failed == 0 && s->errors == 0;
     buf_char(out, '\n');
     paint_add(out, buf_str(&counts), good ? PAINT_GOOD : PAINT_BAD, color);
     buf_char(out, '\n');
     score_add(out, "success ", s->success);
+    if (s->errors > 0) {
+        buf_fmt(out, " of %zu scored, %zu not scored", s->passed + s->failed, s->errors);
+    }
     score_add(out, ", tool selection ", s->tool_selection);
     score_add(out, ", arguments ", s->arguments);
     score_add(out, ", trajectory ", s->trajectory);
     score_add(out, ", f1 ", s->f1);
-    buf_fmt(out, "\n%" PRId64 " steps, %" PRId64 " calls, ", s->steps, s->calls);
+    buf_char(out, '\n');
+    count_add(out, s->steps, "step");
+    buf_addz(out, ", ");
+    count_add(out, s->calls, "call");
+    buf_addz(out, ", ");
     tokens_add(out, &s->usage);
     struct str cost = cost_text(s->cost_nano, arena);
     buf_fmt(out, ", cost %.*s", STR_FMT(cost));

@@ -90,7 +90,16 @@ void seconds_add(struct buf *out, int64_t ms)
     buf_fmt(out, "%" PRId64 ".%03" PRId64 " s", ms / 1000, ms % 1000);
 }
 
-static void count_add(struct buf *out, int64_t n, const char *what)
+void count_add(struct buf *out, int64_t n, const char *what)
+{
+    if (n >= 0) {
+        buf_fmt(out, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
+    } else {
+        buf_fmt(out, "? %ss", what);
+    }
+}
+
+static void side_add(struct buf *out, int64_t n, const char *what)
 {
     if (n >= 0) {
         buf_fmt(out, "%" PRId64 " %s", n, what);
@@ -113,10 +122,10 @@ void tokens_add(struct buf *out, const struct usage *u)
         return;
     }
     buf_addz(out, "tokens ");
-    count_add(out, u->input, "in");
+    side_add(out, u->input, "in");
     part_add(out, u->cached, "cached");
     buf_addz(out, ", ");
-    count_add(out, u->output, "out");
+    side_add(out, u->output, "out");
     part_add(out, u->reasoning, "reasoning");
 }
 

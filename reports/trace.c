@@ -17,6 +17,7 @@ struct printer {
     bool full;
     bool color;
     bool ended;           /* the newest segment has its run_end */
+    struct buf shown;     /* the newest reply's text */
     struct arena *arena;  /* of the line at hand */
     const struct val *ev; /* likewise */
     int64_t t_ms;
@@ -166,7 +167,9 @@ static void show_reply(struct printer *p)
         buf_addz(p->out, "              reasoning\n");
         block_add(p->out, text(p, "reasoning"), 16, p->full ? 0 : RESULT_CHARS);
     }
-    if (text(p, "content").n > 0) {
+    buf_clear(&p->shown);
+    buf_add(&p->shown, text(p, "content"));
+    if (p->shown.n > 0) {
         block(p, text(p, "content"), TEXT_CHARS);
     }
     for (size_t i = 0; val_item(calls, i) != NULL; i++) {
@@ -259,10 +262,17 @@ static void show_cancel(struct printer *p)
     buf_char(p->out, '\n');
 }
 
+/* An answer that has just been read as a reply is not printed again. */
 static void show_final(struct printer *p)
 {
+    struct str answer = text(p, "answer");
+    if (answer.n > 0 && str_eq(answer, buf_str(&p->shown))) {
+        head(p, "answer", PAINT_BOLD);
+        buf_addz(p->out, ": the reply above\n");
+        return;
+    }
     head(p, "answer\n", PAINT_BOLD);
-    block(p, text(p, "answer"), TEXT_CHARS);
+    block(p, answer, TEXT_CHARS);
 }
 
 static void show_run_end(struct printer *p)
@@ -273,7 +283,9 @@ static void show_run_end(struct printer *p)
     head(p, "end", PAINT_BOLD);
     buf_char(p->out, ' ');
     paint_add(p->out, status, str_is(status, "completed") ? PAINT_GOOD : PAINT_BAD, p->color);
-    buf_fmt(p->out, " after %" PRId64 " steps, ", known(p->ev, "steps"));
+    buf_addz(p->out, " after ");
+    count_add(p->out, known(p->ev, "steps"), "step");
+    buf_addz(p->out, ", ");
     tokens_add(p->out, &usage);
     add_cost(p);
     buf_char(p->out, '\n');
@@ -375,5 +387,6 @@ int report_trace(struct buf *out, const char *file, struct str log, bool full, b
     if (rc == 0 && !p.ended) {
         buf_addz(out, "interrupted: the log has no run_end\n");
     }
+    buf_free(&p.shown);
     return rc;
 }

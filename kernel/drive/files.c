@@ -19,6 +19,9 @@ enum { READ_BYTES = 64 * 1024, TEMP_TRIES = 16 };
 static int fail_io(struct err *e, const char *path, const char *what, int reason)
 {
     const char *hint = "";
+    if (reason == EISDIR) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "is a folder; a file was expected");
+    }
     if (reason == ENOSPC || reason == EDQUOT) {
         hint = "; free some space and run it again";
     } else if (reason == EACCES || reason == EPERM || reason == EROFS) {
@@ -243,12 +246,16 @@ int appender_open(const char *path, enum append_mode mode, struct appender **out
         fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | how, 0666);
         name = path;
     }
-    if (fd < 0 && errno == EEXIST) {
+    int reason = errno;
+    if (fd < 0 && path_is_dir(path)) {
+        return fail_io(e, path, "cannot write", EISDIR);
+    }
+    if (fd < 0 && reason == EEXIST) {
         return err_at(e, ERR_EXISTS, path, 0, 0,
                       "exists already and is not overwritten; remove it or name another file");
     }
     if (fd < 0) {
-        return fail_io(e, path, "cannot write", errno);
+        return fail_io(e, path, "cannot write", reason);
     }
     size_t size = strlen(name) + 1;
     struct appender *a = mem_alloc(sizeof *a);

@@ -11,7 +11,7 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
               struct err *e) MUST_CHECK;
 
 /* Writes `data` beside path, flushes it to disk and renames it into place, so that path holds the
- * old or the new bytes, never a part. ERR_IO. */
+ * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
 
 /* Gives a file another name in the same file system, in place of what has it. ERR_IO. */
@@ -20,7 +20,7 @@ int file_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
 /* A file that only grows; each append is one write(2), so that it survives kill -9. */
 struct appender;
 enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONTINUE };
-/* ERR_EXISTS, ERR_IO. path "-" = standard output. */
+/* ERR_EXISTS, ERR_INPUT (a folder), ERR_IO. path "-" = standard output. */
 int appender_open(const char *path, enum append_mode mode, struct appender **out,
                   struct err *e) MUST_CHECK;
 /* ERR_IO on a full disk and the like, from then on for every append; what was written before stays,

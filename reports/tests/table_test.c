@@ -21,6 +21,8 @@ static struct eval_trial trials[] = {
      .expected_calls = 1,
      .trace = {"traces/margin-drop.jsonl", 24}},
     {.task = {"价格", 6},
+     .file = "sets/demo.yaml",
+     .line = 12,
      .trial = 1,
      .verdict = {.outcome = EVAL_FAIL, .checks = checks, .n_checks = 2},
      .result = {.steps = 12, .usage = {-1, -1, -1, -1, -1}, .cost_nano = -1, .ended_ms = 61002},
@@ -62,12 +64,12 @@ static void shows_rows_reasons_and_totals(void)
     report_table(&out, &report, false);
     buf_char(&out, '\0');
     CHECK_TEXT(out.p,
-               "task         outcome  calls  steps  tokens      cost      time\n"
-               "margin-drop  pass       1/1      2     242   0.00125   0.713 s\n"
-               "价格         fail         2     12       ?  unpriced  61.002 s\n"
-               "lost         error        -      -       -         -         -\n"
+               "task         outcome  made/expected  steps  tokens      cost      time\n"
+               "margin-drop  pass               1/1      2     242   0.00125   0.713 s\n"
+               "价格         fail                 2     12       ?  unpriced  61.002 s\n"
+               "lost         error                -      -       -         -         -\n"
                "\n"
-               "fail 价格\n"
+               "fail 价格 (sets/demo.yaml:12)\n"
                "  calls\n"
                "    call 1 of 1: get_price.args.sku: expected \"A-1\", got \"A1\"\n"
                "    call 2 x was not expected\n"
@@ -76,9 +78,40 @@ static void shows_rows_reasons_and_totals(void)
                "error lost\n"
                "  c/lost.yaml is  [31mnot there\n"
                "\n"
-               "1 passed, 1 failed, 1 errors\n"
-               "success 50.0%, tool selection 99.9%, arguments -, trajectory 0.0%, f1 66.7%\n"
+               "1 passed, 1 failed, 1 error\n"
+               "success 50.0% of 2 scored, 1 not scored, tool selection 99.9%, arguments -, "
+               "trajectory 0.0%, f1 66.7%\n"
                "14 steps, 3 calls, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
+               "61.002 s\n"
+               "runs/demo\n");
+    buf_free(&out);
+}
+
+/* Where nothing has a price, one word in the totals says so. */
+static void leaves_out_the_cost_of_what_has_no_price(void)
+{
+    struct eval_report plain = report;
+    struct buf out = {0};
+    plain.trials = &trials[1];
+    plain.n = 1;
+    plain.summary.errors = 0;
+    plain.summary.steps = 1;
+    plain.summary.calls = 1;
+    report_table(&out, &plain, false);
+    buf_char(&out, '\0');
+    CHECK_TEXT(out.p,
+               "task  outcome  made/expected  steps  tokens      time\n"
+               "价格  fail                 2     12       ?  61.002 s\n"
+               "\n"
+               "fail 价格 (sets/demo.yaml:12)\n"
+               "  calls\n"
+               "    call 1 of 1: get_price.args.sku: expected \"A-1\", got \"A1\"\n"
+               "    call 2 x was not expected\n"
+               "  assay trace show runs/demo/traces/x.jsonl\n"
+               "\n"
+               "1 passed, 1 failed, 0 errors\n"
+               "success 50.0%, tool selection 99.9%, arguments -, trajectory 0.0%, f1 66.7%\n"
+               "1 step, 1 call, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
                "61.002 s\n"
                "runs/demo\n");
     buf_free(&out);
@@ -123,6 +156,7 @@ static void long_texts_are_cut_with_their_size(void)
 }
 
 TESTS(table, {"table_shows_rows_reasons_and_totals", shows_rows_reasons_and_totals},
+      {"table_leaves_out_the_cost_of_what_has_no_price", leaves_out_the_cost_of_what_has_no_price},
       {"table_uses_colours_only_when_asked", colours_only_when_asked},
       {"text_width_is_that_of_a_terminal", widths_are_those_of_a_terminal},
       {"block_cuts_long_texts_and_says_so", long_texts_are_cut_with_their_size})

@@ -53,8 +53,7 @@ static void shows_the_example(void)
         "   0.413 s  step 2\n"
         "   0.713 s  reply end_turn after 0.300 s, tokens 120 in, 12 out, unpriced\n"
         "              It fell by 4.2 percentage points.\n"
-        "   0.713 s  answer\n"
-        "              It fell by 4.2 percentage points.\n"
+        "   0.713 s  answer: the reply above\n"
         "   0.713 s  end completed after 2 steps, tokens 220 in, 22 out, unpriced\n");
     buf_free(&out);
     arena_free(arena);
@@ -91,7 +90,7 @@ static void shows_what_went_wrong(void)
                           "              {\"seq\": 5, \"t_ms\": 8, \"type\": \"moon_phase\", "
                           "\"phase\": \"full\"}\n"
                           "   0.009 s  cancel: interrupted\n"
-                          "   0.009 s  end cancelled after 1 steps, tokens unknown, cost 0.0015\n");
+                          "   0.009 s  end cancelled after 1 step, tokens unknown, cost 0.0015\n");
     buf_free(&out);
 }
 

@@ -83,7 +83,7 @@ static void says_why_it_cannot_write(void)
     struct appender *ap;
     const char *dir = testing_dir();
     const char *path = path_join(a, dir, "f");
-    check_error(file_replace(dir, STR("x"), &e), ERR_IO, &e, "Is a directory");
+    check_error(file_replace(dir, STR("x"), &e), ERR_INPUT, &e, "is a folder");
     check_error(file_replace(path_join(a, dir, "no/f"), STR("x"), &e), ERR_IO, &e,
                 "No such file or directory");
     CHECK_TEXT(e.file, path_join(a, dir, "no/f"));
@@ -94,7 +94,8 @@ static void says_why_it_cannot_write(void)
     CU_ASSERT_EQUAL(appender_close(ap, NULL), 0);
     CU_ASSERT_EQUAL(file_replace(path, STR("x"), NULL), 0);
     check_error(appender_open(path, APPEND_NEW, &ap, &e), ERR_EXISTS, &e, "exists already");
-    check_error(appender_open(dir, APPEND_CONTINUE, &ap, &e), ERR_IO, &e, "Is a directory");
+    check_error(appender_open(dir, APPEND_CONTINUE, &ap, &e), ERR_INPUT, &e, "is a folder");
+    check_error(appender_open(dir, APPEND_NEW, &ap, &e), ERR_INPUT, &e, "is a folder");
     check_error(dir_make(path, &e), ERR_IO, &e, "Not a directory");
     check_error(dir_make(path_join(a, path, "d"), &e), ERR_IO, &e, "Not a directory");
     check_error(dir_make("", &e), ERR_IO, &e, "No such file");
