@@ -8,7 +8,8 @@ static const char help_text[] =
     "\n"
     "usage: assay golden check FILE... [--json]\n"
     "\n"
-    "  check    load each set with its tools, and report every doubt with file:line:column\n"
+    "  check    load each set with its tools and scripts, and report every mistake and doubt with\n"
+    "           file:line:column; warnings also of the tool files\n"
     "  --json   a line a finding: file, line, column, severity, code, message\n"
     "\n"
     "exit status: 0 fine (warnings allowed), 2 errors\n"
@@ -21,14 +22,21 @@ static void on_finding(void *ctx, const struct golden_finding *f)
     findings_add(ctx, f->file, f->line, f->column, f->severity, f->code, f->message);
 }
 
+struct checking {
+    const char *path;
+    struct findings *findings;
+};
+
+static void on_mistake(void *ctx, const struct err *e)
+{
+    const struct checking *c = ctx;
+    findings_add_err(c->findings, c->path, e);
+}
+
 static void check_file(const char *path, struct findings *findings)
 {
-    struct golden_set *set;
-    struct err e;
-    if (golden_load(path, &set, &e) != 0) {
-        findings_add_err(findings, path, &e);
-        return;
-    }
+    struct checking c = {path, findings};
+    struct golden_set *set = golden_load_all(path, on_mistake, &c);
     golden_check(set, on_finding, findings);
     golden_free(set);
 }

@@ -96,7 +96,7 @@ static void check_script(const struct golden_report *r, const struct golden_task
         fake_free(script);
     } else if (rc == ERR_NOT_FOUND) {
         buf_fmt(&message, "there is no script %s", t->fake);
-        golden_tell(r, t->line, t->column, "error", "missing_script", &message);
+        golden_tell(r, t->fake_at->line, t->fake_at->column, "error", "missing_script", &message);
     } else {
         struct golden_report other = {r->found, r->ctx, t->fake};
         buf_addz(&message, e.message);
@@ -119,6 +119,13 @@ static void check_expects(const struct golden_report *r, const struct golden_tas
     }
 }
 
+static void on_tool_finding(void *ctx, const struct tool_finding *f)
+{
+    const struct golden_report *r = ctx;
+    struct golden_finding same = {f->file, f->line, f->column, "warning", f->code, f->message};
+    r->found(r->ctx, &same);
+}
+
 void golden_check(const struct golden_set *s,
                   void (*found)(void *ctx, const struct golden_finding *f), void *ctx)
 {
@@ -128,5 +135,11 @@ void golden_check(const struct golden_set *s,
         check_forbidden(&r, &s->tasks[i]);
         check_script(&r, &s->tasks[i]);
         check_expects(&r, &s->tasks[i]);
+    }
+    const struct golden_tools *t = ((const struct golden_loaded *)s)->first_tools;
+    for (; t != NULL; t = t->next_used) {
+        if (!t->broken) {
+            toolset_check(t->set, on_tool_finding, &r);
+        }
     }
 }

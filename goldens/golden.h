@@ -50,7 +50,8 @@ struct golden_task {
     struct budget budget;
     int64_t trials;
     const char *fake; /* path of the script, relative ones resolved against the set; NULL = none */
-    struct toolset *tools; /* owned by the set, may be shared by tasks */
+    const struct val *fake_at; /* where it is named; NULL = none */
+    struct toolset *tools;     /* owned by the set, may be shared by tasks */
     struct golden_expect expect;
     uint32_t line;
     uint32_t column;
@@ -69,9 +70,14 @@ struct golden_set {
 int golden_load(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
 void golden_free(struct golden_set *s); /* NULL allowed */
 
+/* The same for checking: goes on behind a mistake in a task, each to `wrong`. The set holds the
+ * tasks that are right, perhaps none. Never NULL; owned by the caller. */
+struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
+                                   void *ctx);
+
 /* Finds further doubts in a loaded set, each to `found`: a call expected of a tool that the set
- * does not offer, a missing script file, a task that expects nothing. severity "error" or
- * "warning". */
+ * does not offer, arguments that can never come, a missing script file, a task that expects
+ * nothing, what toolset_check finds. severity "error" or "warning". */
 struct golden_finding {
     const char *file;
     uint32_t line;

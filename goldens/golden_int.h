@@ -12,15 +12,22 @@ struct golden_loaded {
     struct doc doc;
     const char *dir;                                  /* of the set's file */
     struct golden_tools *tools[GOLDEN_TOOLS_BUCKETS]; /* by hash of their source */
-    struct golden_answer *answers;                    /* every check made, for freeing */
+    struct golden_tools *first_tools;                 /* the same in order of their first use */
+    struct golden_tools *last_tools;
+    struct golden_answer *answers; /* every check made, for freeing */
+    /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
+    void (*wrong)(void *ctx, const struct err *e);
+    void *wrong_ctx;
 };
 
 /* A toolset and what it was made from: tasks that name the same source share it. */
 struct golden_tools {
     struct golden_tools *next;
+    struct golden_tools *next_used;
     const char *path;       /* a tool file; NULL = a list in the set */
     const struct val *list; /* likewise; both NULL = no tools */
     struct toolset *set;
+    bool broken; /* it could not be loaded, which has been told */
 };
 
 /* Loads the `expect` map at v (NULL: nothing is expected but completion). ERR_INPUT with place. */

@@ -98,14 +98,18 @@ static int get_toolset(struct golden_loaded *l, const struct val *v, struct tool
             have->path != NULL && t->path != NULL && str_eq(str_of(have->path), str_of(t->path));
         if (same_path || (have->path == NULL && t->path == NULL && have->list == t->list)) {
             *out = have->set;
-            return 0;
+            return have->broken ? err_set(e, ERR_STATE, "its tools are broken") : 0;
         }
     }
     t->next = *bucket;
     *bucket = t;
+    *(l->last_tools == NULL ? &l->first_tools : &l->last_tools->next_used) = t;
+    l->last_tools = t;
     t->set = toolset_new();
     *out = t->set;
-    return add_tools(l, v, t, e);
+    int rc = add_tools(l, v, t, e);
+    t->broken = rc != 0;
+    return rc;
 }
 
 static int load_tags(struct doc d, const struct val *v, struct golden_task *out, struct err *e)
@@ -170,6 +174,7 @@ static int load_fake(struct golden_loaded *l, const struct val *v, struct golden
     int rc = doc_str(l->doc, v, "fake", DOC_OPTIONAL, &fake, e);
     if (rc == 0 && fake.n > 0) {
         out->fake = path_join(l->doc.arena, l->dir, arena_cstr(l->doc.arena, fake));
+        out->fake_at = val_get(v, "fake");
     }
     return rc;
 }
@@ -303,6 +308,18 @@ static int load_defaults(struct doc d, const struct val *root, struct defaults *
     return rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
 }
 
+/* Tells a mistake in the last task and takes the task away. Tools that are broken were told at the
+ * first task that names them. */
+static void pass_over(struct golden_loaded *l, const struct err *e)
+{
+    struct golden_task *t = &l->set.tasks[--l->set.n_tasks];
+    if (e->code != ERR_STATE) {
+        l->wrong(l->wrong_ctx, e);
+    }
+    golden_expect_free(&t->expect);
+    *t = (struct golden_task){0};
+}
+
 static int load_set(struct golden_loaded *l, const struct val *root, struct err *e)
 {
     static const char *const keys[] = {"version", "name",    "defaults", "tasks",
@@ -326,13 +343,17 @@ static int load_set(struct golden_loaded *l, const struct val *root, struct err 
     }
     s->tasks = arena_array(s->arena, tasks->count, sizeof *s->tasks);
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
-        s->n_tasks = i + 1;
-        rc = load_task(l, &tasks->items[i], &def, &s->tasks[i], e);
+        rc = load_task(l, &tasks->items[i], &def, &s->tasks[s->n_tasks++], e);
+        if (rc != 0 && l->wrong != NULL) {
+            pass_over(l, e);
+            rc = 0;
+        }
     }
     return rc != 0 ? rc : check_ids(l, e);
 }
 
-int golden_load(const char *path, struct golden_set **out, struct err *e)
+/* A set that holds nothing yet. */
+static struct golden_loaded *set_new(const char *path)
 {
     struct arena *arena = arena_new();
     struct golden_loaded *l = arena_alloc(arena, sizeof *l);
@@ -340,17 +361,42 @@ int golden_load(const char *path, struct golden_set **out, struct err *e)
     l->set.path = arena_cstr(arena, str_of(path));
     l->doc = (struct doc){arena, l->set.path};
     l->dir = path_dir(arena, path);
+    return l;
+}
+
+static int load_file(struct golden_loaded *l, struct err *e)
+{
+    struct arena *arena = l->set.arena;
     struct str text;
     struct val *root;
-    int rc = file_read(arena, path, SET_BYTES_MAX, &text, e);
+    int rc = file_read(arena, l->set.path, SET_BYTES_MAX, &text, e);
     rc = rc != 0 ? rc : yaml_parse(arena, l->doc.file, text, YAML_CORE, &root, e);
-    rc = rc != 0 ? rc : load_set(l, root, e);
+    return rc != 0 ? rc : load_set(l, root, e);
+}
+
+int golden_load(const char *path, struct golden_set **out, struct err *e)
+{
+    struct golden_loaded *l = set_new(path);
+    int rc = load_file(l, e);
     if (rc != 0) {
         golden_free(&l->set);
         return rc;
     }
     *out = &l->set;
     return 0;
+}
+
+struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
+                                   void *ctx)
+{
+    struct golden_loaded *l = set_new(path);
+    struct err e;
+    l->wrong = wrong;
+    l->wrong_ctx = ctx;
+    if (load_file(l, &e) != 0) {
+        wrong(ctx, &e);
+    }
+    return &l->set;
 }
 
 void golden_free(struct golden_set *s)
@@ -363,10 +409,8 @@ void golden_free(struct golden_set *s)
         golden_expect_free(&s->tasks[i].expect);
     }
     golden_answers_free(l->answers);
-    for (size_t i = 0; i < GOLDEN_TOOLS_BUCKETS; i++) {
-        for (struct golden_tools *t = l->tools[i]; t != NULL; t = t->next) {
-            toolset_free(t->set);
-        }
+    for (struct golden_tools *t = l->first_tools; t != NULL; t = t->next_used) {
+        toolset_free(t->set);
     }
     arena_free(s->arena);
 }

@@ -366,7 +366,7 @@ static void doubts_are_found_with_their_places(void)
         const char *want;
     } cases[] = {
         {TASK, "4:3 warning expects_nothing\n"},
-        {TASK "  fake: none.yaml\n  expect: {answer: a}\n", "4:3 error missing_script\n"},
+        {TASK "  fake: none.yaml\n  expect: {answer: a}\n", "6:9 error missing_script\n"},
         {TASK "  fake: set.yaml\n  expect: {answer: a}\n", "2:1 error bad_script\n"},
         {TASK "  expect: {calls: {list: [nwo]}}\n  tools: [{builtin: now}]\n",
          "6:27 error unknown_tool\n"},
@@ -384,6 +384,11 @@ static void doubts_are_found_with_their_places(void)
         {TASK "  expect: {calls: {list: [{search_docs: {query: {equals: 5}}}]}}\n"
               "  tools: [{builtin: search_docs}]\n",
          "6:58 error bad_argument\n"},
+        {TASK "  expect: {no_calls: true}\n  tools:\n  - name: a\n    command: [no-such-program]\n"
+              "  - name: b\n    parameters: {type: object, properties: {}, required: [x]}\n"
+              "    answers: [{when: {y: 1}, result: 1}]\n",
+         "9:15 warning missing_program\n11:59 warning undeclared_required\n"
+         "12:23 warning unknown_when_parameter\n"},
         {TASK "  expect: {no_calls: true}\n", ""},
         {TASK "  expect: {limits: {steps: 1}}\n", ""},
         {TASK "  expect: {status: max_steps}\n", ""},
@@ -405,6 +410,74 @@ static void doubts_are_found_with_their_places(void)
         golden_free(set);
         arena_free(arena);
     }
+}
+
+static void note_mistake(void *ctx, const struct err *e)
+{
+    struct findings *all = ctx;
+    buf_fmt(&all->text, "%u:%u %s\n", e->line, e->column, e->message);
+}
+
+/* Every task's first mistake, broken tools once, and the doubts of the tasks that are right. */
+static void a_check_goes_on_behind_a_mistake(void)
+{
+    struct arena *arena = arena_new();
+    struct findings all = {0};
+    struct err e = {0};
+    const char *path = path_join(arena, testing_dir(), "set.yaml");
+    CU_ASSERT_EQUAL_FATAL(
+        file_replace(path,
+                     STR(HEAD "defaults: {tools: [{builtin: nwo}]}\ntasks:\n"
+                              "- {id: a, prompt: 5}\n"
+                              "- {id: b, prompt: p, tools: [], expect: {status: done}}\n"
+                              "- {id: c, prompt: p, tools: [{builtin: now}]}\n"
+                              "- {id: d, prompt: p}\n"
+                              "- {id: e, prompt: p}\n"
+                              "- {id: f, prompt: p, tools: [], expect: {calls: {list: [{x: {y: "
+                              "{regex: a}}}, 5]}}}\n"
+                              "- {id: C, prompt: p, tools: []}\n"),
+                     &e),
+        0);
+    struct golden_set *set = golden_load_all(path, note_mistake, &all);
+    CU_ASSERT_EQUAL(set->n_tasks, 2);
+    buf_char(&all.text, '\0');
+    static const char *const lines[] = {"5:19 \"prompt\"", "\n6:50 \"status\"",
+                                        "\n3:30 there is no built-in", "\n10:79 expected a tool's",
+                                        "\n11:3 the id \"C\" is taken"};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct str rest = str_slice(buf_str(&all.text), at, all.text.n);
+        size_t found = str_find(rest, str_of(lines[i]));
+        CU_ASSERT_NOT_EQUAL(found, SIZE_MAX);
+        if (found == SIZE_MAX) {
+            printf("\n  no %s in %s\n", lines[i], all.text.p);
+            break;
+        }
+        at += found + 1;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < all.text.n; i++) {
+        n += all.text.p[i] == '\n';
+    }
+    CU_ASSERT_EQUAL(n, sizeof lines / sizeof lines[0]);
+    buf_clear(&all.text);
+    golden_check(set, note, &all);
+    buf_char(&all.text, '\0');
+    CHECK_TEXT(all.text.p, "7:3 warning expects_nothing\n11:3 warning expects_nothing\n");
+    buf_free(&all.text);
+    golden_free(set);
+    arena_free(arena);
+}
+
+static void a_file_that_is_no_set_is_one_mistake(void)
+{
+    struct findings all = {0};
+    struct golden_set *set = golden_load_all("no/such/set.yaml", note_mistake, &all);
+    CU_ASSERT_EQUAL(set->n_tasks, 0);
+    golden_check(set, note, &all);
+    CU_ASSERT(str_starts(buf_str(&all.text), "0:0 there is no such file"));
+    buf_free(&all.text);
+    golden_free(set);
 }
 
 /* ---- what we ship ---- */
@@ -461,5 +534,7 @@ TESTS(golden_load, {"names_the_place_of_every_mistake", names_the_place_of_every
       {"tasks_that_name_the_same_tool_file_share_it", tasks_that_name_the_same_tool_file_share_it},
       {"doubts_are_found_with_their_places", doubts_are_found_with_their_places},
       {"arguments_that_can_never_come_are_found", arguments_that_can_never_come_are_found},
+      {"a_check_goes_on_behind_a_mistake", a_check_goes_on_behind_a_mistake},
+      {"a_file_that_is_no_set_is_one_mistake", a_file_that_is_no_set_is_one_mistake},
       {"shipped_files_fit_their_schemas", shipped_files_fit_their_schemas},
       {"the_quickstart_set_raises_no_doubts", the_quickstart_set_raises_no_doubts})
