@@ -46,8 +46,9 @@ struct interaction {
 struct cassette {
     struct arena *arena;
     const char *path;
-    bool ours; /* has an `assay` header */
-    bool torn; /* an unfinished last interaction was left out */
+    struct str source; /* the file's bytes */
+    bool ours;         /* has an `assay` header */
+    bool torn;         /* an unfinished last interaction was left out */
     int64_t encoder;
     struct str run;
     uint64_t seed;
@@ -63,6 +64,10 @@ struct cassette {
 int cassette_load(const char *path, struct cassette **out, struct buf *warning,
                   struct err *e) MUST_CHECK;
 void cassette_free(struct cassette *c); /* NULL allowed */
+
+/* The first request that a session can replay (Chat Completions, all that this version has a client
+ * for), or NULL, with what the cassette holds instead appended to *why. */
+const struct interaction *cassette_session(const struct cassette *c, struct buf *why);
 
 enum cassette_match { CASSETTE_BODY, CASSETTE_ORDER };
 
@@ -86,8 +91,9 @@ struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
                                bool (*runs_without)(void *ctx, struct str name), void *ctx);
 
 /* What went wrong so far, for people, one finding a paragraph: misses (nearest recording, first
- * differing path with both values, the command that mends it), drift (order), unused interactions.
- * Owned by the player. */
+ * differing path with both values, or that the recording ends; the command that mends it), drift
+ * (order), unused interactions. The lines behind a finding's first are indented by two spaces; no
+ * text ends with a newline. Owned by the player. */
 struct player_report {
     size_t misses;
     size_t drifts;
@@ -109,26 +115,32 @@ struct recorder_options {
     struct str started_at;
     struct sched *sched;
 };
+/* Makes the file, and its folders where they are not there. ERR_EXISTS, ERR_INPUT: path is a
+ * folder; ERR_IO. */
 int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e) MUST_CHECK;
 /* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
 struct transport *recorder_transport(struct recorder *r, struct transport *inner);
 struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner);
-/* Flushes and closes; frees r. Calls still open are stopped and recorded so: the inner seams must
- * still live. ERR_IO when something could not be written, ERR_LIMIT when a body was too large, also
- * earlier: the session never notices. */
+/* The session is given up: calls that are stopped from now on are no part of the recording, so that
+ * its replay ends there as a miss. */
+void recorder_abandon(struct recorder *r);
+/* Flushes and closes; frees r. Calls still open are stopped and (unless it was abandoned) recorded
+ * so: the inner seams must still live. ERR_IO when something could not be written, ERR_LIMIT when a
+ * body was too large, also earlier: the session never notices. */
 int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
 
 /* Appends one interaction as YAML in our form. Never writes credentials: request headers are cut to
  * Content-Type and Accept, response headers to an allow-list without cookies; keys in URLs and
- * known key shapes in bodies are replaced by REDACTED. */
+ * known key shapes in bodies are replaced by REDACTED, in an error also the key that its request
+ * carried. */
 void cassette_add_interaction(struct buf *out, const struct interaction *it);
 
 /* Prints every interaction readably, or as JSON lines (FORMATS.md). */
 void cassette_show(const struct cassette *c, bool json, struct buf *out);
 
-/* Finds what would hinder a replay: bodies that decode to no reply, chunks that do not add up,
- * credentials, duplicate requests with different answers, an encoder newer than ours. One finding
- * at a time to `found`. */
+/* Finds what would hinder a replay: nothing that could be replayed, bodies that decode to no reply,
+ * requests without an answer, chunks that do not add up, credentials, duplicate requests with
+ * different answers, an encoder newer than ours. One finding at a time to `found`. */
 struct finding {
     const char *file;
     uint32_t line;

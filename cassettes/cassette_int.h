@@ -50,6 +50,9 @@ bool credential_find(struct str text, size_t from, size_t *at, size_t *n, const 
  * NULL). Returns whether any was. */
 bool redact_text(struct str text, struct buf *out, struct buf *parts);
 
+/* The same, with every occurrence of `secret` (n 0 = none) replaced as well. */
+bool redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts);
+
 /* Appends a URL without its userinfo and without the values of its secret query parameters. Returns
  * whether anything was replaced. */
 bool redact_url(struct str url, struct buf *out);
@@ -66,6 +69,9 @@ struct key {
     uint64_t low;
     uint64_t high;
 };
+
+/* The part of a URL behind its host, without query and fragment. A view of uri. */
+struct str url_path(struct str uri);
 
 /* chat/completions, responses, messages; for other URLs the whole path without its query. A view
  * of uri or static. */
@@ -134,7 +140,7 @@ struct str tool_name(const struct interaction *it);
 
 /* ---- show_json.c ---- */
 
-/* Appends one line of `cassette show --json`. */
-void show_json(struct buf *out, const struct reading *r);
+/* Appends one line of `cassette show --json`. file: as the user named it. */
+void show_json(struct buf *out, const struct reading *r, const char *file);
 
 #endif

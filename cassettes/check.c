@@ -1,19 +1,102 @@
 /* Finds what would hinder a replay, and secrets that were written down. */
 #include "cassettes/cassette_int.h"
 
+#include <string.h>
+
+/* A place in the file. */
+struct place {
+    size_t at;
+    uint32_t line;
+    uint32_t column;
+};
+
 struct checking {
     const struct cassette *c;
     void (*found)(void *ctx, const struct finding *f);
     void *ctx;
     struct arena *arena;
+    struct place item;   /* where the interaction at hand begins; moves forward only */
+    struct place secret; /* the last secret found in it */
 };
+
+static void tell_at(struct checking *k, struct place place, const char *severity, const char *code,
+                    struct str message)
+{
+    struct finding f = {k->c->path, place.line, place.column, severity, code, message};
+    k->found(k->ctx, &f);
+}
 
 static void tell(struct checking *k, const struct interaction *it, const char *severity,
                  const char *code, struct str message)
 {
-    uint32_t line = it == NULL ? 1 : it->line;
-    struct finding f = {k->c->path, line, 1, severity, code, message};
-    k->found(k->ctx, &f);
+    tell_at(k, (struct place){0, it == NULL ? 1 : it->line, 1}, severity, code, message);
+}
+
+/* ---- places ---- */
+
+/* The start of the next line; the end of the file behind the last one. */
+static struct place next_line(struct str source, struct place p)
+{
+    const char *newline = p.at < source.n ? memchr(source.p + p.at, '\n', source.n - p.at) : NULL;
+    size_t at = newline == NULL ? source.n : (size_t)(newline - source.p) + 1;
+    return (struct place){at, p.line + 1, 1};
+}
+
+static struct place line_at(struct str source, struct place from, uint32_t line)
+{
+    while (from.line < line && from.at < source.n) {
+        from = next_line(source, from);
+    }
+    return from;
+}
+
+/* Where the file says `needle` in this interaction, behind the last secret found in it. A text that
+ * the file writes otherwise (base64) is told at the interaction. */
+static struct place place_of(struct checking *k, const struct interaction *it, struct str needle)
+{
+    struct str source = k->c->source;
+    struct place none = {0, it->line, 1};
+    if (k->item.line != it->line || needle.n == 0) { /* an alias: not in the order of the file */
+        return none;
+    }
+    size_t end = source.n;
+    if (it->n < k->c->n && k->c->items[it->n].line > it->line) {
+        end = line_at(source, k->item, k->c->items[it->n].line).at;
+    }
+    struct place p = k->secret.at > k->item.at ? k->secret : k->item;
+    size_t from = p.at > k->item.at ? p.at + 1 : p.at;
+    size_t at = str_find(str_slice(source, from, end), needle);
+    if (at == SIZE_MAX && from > p.at) {
+        p = k->item;
+        from = p.at;
+        at = str_find(str_slice(source, from, end), needle);
+    }
+    if (at == SIZE_MAX) {
+        return none;
+    }
+    at += from;
+    for (struct place next = next_line(source, p); next.at <= at; next = next_line(source, p)) {
+        p = next;
+    }
+    p.column += (uint32_t)(at - p.at);
+    p.at = at;
+    return p;
+}
+
+/* ---- the file ---- */
+
+static void check_header(struct checking *k)
+{
+    const struct cassette *c = k->c;
+    if (c->ours && (c->run.n == 0 || c->seed == 0 || c->started_at.n == 0)) {
+        struct str message =
+            arena_printf(k->arena,
+                         "the `assay` header names no%s%s%s: a replay makes it up, so its log is "
+                         "not the recorded one",
+                         c->run.n == 0 ? " run" : "", c->seed == 0 ? " seed" : "",
+                         c->started_at.n == 0 ? " started_at" : "");
+        tell(k, NULL, "warning", "incomplete_header", message);
+    }
 }
 
 static void check_file(struct checking *k)
@@ -21,9 +104,9 @@ static void check_file(struct checking *k)
     const struct cassette *c = k->c;
     if (c->torn) {
         struct str message = arena_printf(k->arena,
-                                          "the recording was cut off behind interaction %zu: the "
-                                          "unfinished one is left out",
-                                          c->n);
+                                          "the recording was cut off in interaction %zu, which is "
+                                          "left out",
+                                          c->n + 1);
         tell(k, c->n > 0 ? &c->items[c->n - 1] : NULL, "warning", "torn", message);
     }
     if (c->ours && c->encoder > WIRE_ENCODER_VERSION) {
@@ -32,6 +115,24 @@ static void check_file(struct checking *k)
                                           "requests may not match; update assay",
                                           (long long)c->encoder, WIRE_ENCODER_VERSION);
         tell(k, NULL, "warning", "encoder_newer", message);
+    }
+    check_header(k);
+    struct buf why = {0};
+    if (cassette_session(c, &why) == NULL) {
+        tell(k, NULL, "warning", "not_replayable", arena_str(k->arena, buf_str(&why)));
+    }
+    buf_free(&why);
+}
+
+/* ---- its interactions ---- */
+
+static void check_end(struct checking *k, const struct interaction *it)
+{
+    bool cut = it->ended == HTTP_STOPPED || it->ended == HTTP_REFUSED;
+    if (cut || it->status == 0) {
+        struct str message = arena_printf(k->arena, "interaction %u ends without an answer (%s)",
+                                          it->n, cut ? http_end_name(it->ended) : "status 0");
+        tell(k, it, "warning", "no_answer", message);
     }
 }
 
@@ -46,6 +147,14 @@ static void check_chunks(struct checking *k, const struct interaction *it)
                                           "interaction %u: its chunks add up to %lld bytes, the "
                                           "body has %zu",
                                           it->n, (long long)sum, it->body.n);
+        tell(k, it, "error", "bad_chunks", message);
+    }
+    int64_t last_ms = it->n_chunks > 0 ? it->chunks[it->n_chunks - 1].at_ms : 0;
+    if (last_ms > it->took_ms) {
+        struct str message = arena_printf(k->arena,
+                                          "interaction %u: its last chunk comes at %lld ms, but "
+                                          "the end at %lld ms",
+                                          it->n, (long long)last_ms, (long long)it->took_ms);
         tell(k, it, "error", "bad_chunks", message);
     }
 }
@@ -75,13 +184,18 @@ static void check_reply(struct checking *k, const struct interaction *it)
     reading_free(&r);
 }
 
+/* secret: as it stands in the file. */
 static void tell_credential(struct checking *k, const struct interaction *it, const char *severity,
-                            const char *what, const char *where)
+                            const char *what, const char *where, struct str secret)
 {
-    struct str message =
-        arena_printf(k->arena, "interaction %u: %s in %s: take it out (assay cassette redact %s)",
-                     it->n, what, where, k->c->path);
-    tell(k, it, severity, "credential", message);
+    struct str message = arena_printf(
+        k->arena, "interaction %u: %s in %s: take it out by hand or record anew, and revoke it",
+        it->n, what, where);
+    struct place place = place_of(k, it, secret);
+    if (place.at > 0) {
+        k->secret = place;
+    }
+    tell_at(k, place, severity, "credential", message);
 }
 
 static void check_text(struct checking *k, const struct interaction *it, struct str text,
@@ -90,7 +204,9 @@ static void check_text(struct checking *k, const struct interaction *it, struct 
     size_t at, n;
     const char *what;
     if (credential_find(text, 0, &at, &n, &what)) {
-        tell_credential(k, it, "error", what, where);
+        const char *newline = memchr(text.p + at, '\n', n);
+        size_t end = newline == NULL ? at + n : (size_t)(newline - text.p);
+        tell_credential(k, it, "error", what, where, str_slice(text, at, end));
     }
 }
 
@@ -103,23 +219,25 @@ static void check_headers(struct checking *k, const struct interaction *it,
         for (size_t m = 0; names[m] != NULL; m++) {
             if (str_is_nocase(headers[i].name, names[m]) && headers[i].value.n > 0 &&
                 !str_is(headers[i].value, REDACTED_TEXT)) {
-                tell_credential(k, it, "warning", names[m], "the headers");
+                tell_credential(k, it, "warning", names[m], "the headers", headers[i].value);
             }
         }
     }
 }
 
+/* In the order of our files, in which place_of looks for them first. */
 static void check_credentials(struct checking *k, const struct interaction *it)
 {
     struct buf url = {0};
+    k->secret = (struct place){0, 0, 0};
     if (redact_url(it->uri, &url)) {
-        tell_credential(k, it, "error", "a secret", "the uri");
+        tell_credential(k, it, "error", "a secret", "the uri", it->uri);
     }
     buf_free(&url);
-    check_text(k, it, it->request_body, "the request's body");
-    check_text(k, it, it->body, "the response's body");
     check_headers(k, it, it->request_headers, it->n_request_headers);
+    check_text(k, it, it->request_body, "the request's body");
     check_headers(k, it, it->headers, it->n_headers);
+    check_text(k, it, it->body, "the response's body");
 }
 
 static bool answered_alike(const struct interaction *a, const struct interaction *b)
@@ -156,9 +274,12 @@ static void check_duplicates(struct checking *k)
 void cassette_check(const struct cassette *c, void (*found)(void *ctx, const struct finding *f),
                     void *ctx)
 {
-    struct checking k = {c, found, ctx, arena_new()};
+    struct checking k = {
+        .c = c, .found = found, .ctx = ctx, .arena = arena_new(), .item = {0, 1, 1}};
     check_file(&k);
     for (size_t i = 0; i < c->n; i++) {
+        k.item = line_at(c->source, k.item, c->items[i].line);
+        check_end(&k, &c->items[i]);
         check_chunks(&k, &c->items[i]);
         check_coding(&k, &c->items[i]);
         check_reply(&k, &c->items[i]);

@@ -4,12 +4,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct str request_path(struct str uri)
+struct str url_path(struct str uri)
 {
-    enum wire_format format;
-    if (wire_of_url(uri, &format)) {
-        return str_of(wire_path(format));
-    }
     size_t scheme = str_find(uri, STR("://"));
     size_t from = 0;
     if (scheme != SIZE_MAX) {
@@ -21,6 +17,12 @@ struct str request_path(struct str uri)
         end++;
     }
     return str_slice(uri, from, end);
+}
+
+struct str request_path(struct str uri)
+{
+    enum wire_format format;
+    return wire_of_url(uri, &format) ? str_of(wire_path(format)) : url_path(uri);
 }
 
 void request_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)

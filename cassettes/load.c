@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No session lasts longer. */
+#define TIME_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
+
 /* What one loading works with. */
 struct loader {
     struct doc d;
@@ -249,7 +252,8 @@ static int read_chunks(struct loader *l, const struct val *timing, struct intera
         struct cassette_chunk *chunk = &it->chunks[i];
         if (pair->kind != VAL_ARRAY || pair->count != 2 ||
             !val_int(&pair->items[0], &chunk->at_ms) || !val_int(&pair->items[1], &chunk->bytes) ||
-            chunk->at_ms < last || chunk->bytes < 0 || chunk->bytes > CASSETTE_BYTES_MAX) {
+            chunk->at_ms < last || chunk->at_ms > TIME_MAX_MS || chunk->bytes < 0 ||
+            chunk->bytes > CASSETTE_BYTES_MAX) {
             return doc_fail(l->d, pair, l->e,
                             "expected a chunk as [milliseconds, bytes], not before the one ahead "
                             "of it");
@@ -266,14 +270,13 @@ static int read_timing(struct loader *l, const struct val *response, struct inte
     if (rc != 0 || v == NULL) {
         return rc;
     }
-    const int64_t max = INT64_C(1) << 53;
     struct str ended = STR("clean");
     rc = check_keys(l, v, "an interaction's `assay`", timing_keys);
     if (rc == 0) {
-        rc = doc_int(l->d, v, "at_ms", DOC_OPTIONAL, 0, max, &it->at_ms, l->e);
+        rc = doc_int(l->d, v, "at_ms", DOC_OPTIONAL, 0, TIME_MAX_MS, &it->at_ms, l->e);
     }
     if (rc == 0) {
-        rc = doc_int(l->d, v, "took_ms", DOC_OPTIONAL, 0, max, &it->took_ms, l->e);
+        rc = doc_int(l->d, v, "took_ms", DOC_OPTIONAL, 0, TIME_MAX_MS, &it->took_ms, l->e);
     }
     if (rc == 0) {
         rc = doc_str(l->d, v, "call_id", DOC_OPTIONAL, &it->call_id, l->e);
@@ -442,10 +445,8 @@ static void warn_torn(struct cassette *c, size_t n, struct buf *warning)
 {
     c->torn = true;
     if (warning != NULL) {
-        buf_fmt(warning,
-                "%s: the recording was cut off in interaction %zu, which is left out; the %zu "
-                "before it are whole",
-                c->path, n, n - 1);
+        buf_fmt(warning, "%s: the recording was cut off in interaction %zu, which is left out%s",
+                c->path, n, n > 1 ? "; those before it are whole" : "");
     }
 }
 
@@ -531,7 +532,8 @@ int cassette_parse(const char *path, struct str text, struct cassette **out, str
     c->path = arena_cstr(c->arena, str_of(path));
     struct val *root = NULL;
     bool cut = false;
-    int rc = parse_yaml(c, arena_str(c->arena, text), &root, &cut, e);
+    c->source = arena_str(c->arena, text);
+    int rc = parse_yaml(c, c->source, &root, &cut, e);
     if (rc == 0) {
         struct loader l = {{c->arena, c->path}, c, e};
         rc = read_root(&l, root, cut, warning);

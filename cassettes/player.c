@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { CANDIDATES_MAX = 256, PREVIEW_CHARS = 120, REPORT_BYTES_MAX = 1 << 20 };
+enum { CANDIDATES_MAX = 256, PREVIEW_CHARS = 120, REPORT_BYTES_MAX = 1 << 20, TOOLS_SHOWN = 10 };
 
 enum speech {
     WAITING,  /* for its timer, or for ever */
@@ -62,6 +62,7 @@ struct player {
     struct index *answers; /* by what decides the answer */
     struct index *places;  /* by path and method, for messages */
     bool *used;
+    uint32_t *requests; /* to the place of an interaction, at the place's first one */
     struct player_transport transport;
     struct player_toolbox toolbox;
     struct http_call *calls;
@@ -177,32 +178,116 @@ static uint32_t nearest(const struct player *p, struct key place, struct str sen
     return found;
 }
 
+/* Tools that were offered when it was recorded and are not now. Told with "; " behind. */
+static void add_lost_tools(struct buf *out, const struct interaction *it, const struct asked *a)
+{
+    struct arena *arena = arena_new();
+    enum wire_format format;
+    struct str *had = NULL;
+    struct str *has = NULL;
+    struct buf names = {0};
+    size_t lost = 0;
+    size_t n = 0;
+    size_t n_has = 0;
+    if (!it->tool && wire_of_url(it->uri, &format)) {
+        n = wire_offered_tools(format, it->request_json, arena, &had);
+        n_has = wire_offered_tools(format, a->json, arena, &has);
+    }
+    for (size_t i = 0; i < n && lost <= TOOLS_SHOWN; i++) {
+        bool kept = false;
+        for (size_t k = 0; k < n_has && !kept; k++) {
+            kept = str_eq(had[i], has[k]);
+        }
+        if (!kept && lost++ < TOOLS_SHOWN) {
+            buf_addz(&names, lost == 1 ? "" : ", ");
+            buf_add(&names, text_preview(arena, had[i], PREVIEW_CHARS));
+        }
+    }
+    if (lost > 0) {
+        buf_fmt(out, "the recording offers tool%s ", lost == 1 ? "" : "s");
+        buf_add(out, buf_str(&names));
+        buf_addz(out, lost > TOOLS_SHOWN ? ", …" : "");
+        buf_addz(out, ", which this run does not (give them with --tools, or in the golden set); ");
+    }
+    buf_free(&names);
+    arena_free(arena);
+}
+
+/* Where messages came or went, all behind them differ: their number says more. */
+static void add_message_counts(struct buf *out, const struct interaction *it, const struct asked *a)
+{
+    static const char *const keys[][2] = {{"messages", "message"}, {"input", "input item"}};
+    for (size_t i = 0; i < 2; i++) {
+        const struct val *recorded = val_get(it->request_json, keys[i][0]);
+        const struct val *sent = val_get(a->json, keys[i][0]);
+        if (val_is(recorded, VAL_ARRAY) && val_is(sent, VAL_ARRAY) &&
+            recorded->count != sent->count) {
+            buf_fmt(out, "the request has %zu %s%s, the recording %zu; ", sent->count, keys[i][1],
+                    sent->count == 1 ? "" : "s", recorded->count);
+        }
+    }
+}
+
+/* How a request differs from a recording, on one line. */
+static void add_difference(struct buf *out, const struct interaction *it, const struct asked *a,
+                           const struct difference *d)
+{
+    add_lost_tools(out, it, a);
+    add_message_counts(out, it, a);
+    buf_add(out, buf_str(&d->where));
+    if (d->count > 1) {
+        buf_fmt(out, ", and %zu%s more", d->count - 1, d->count == DIFFERENCES_MAX ? " or" : "");
+    }
+}
+
+/* Whether every recording of the place was served; *n is how many there are. */
+static bool is_used_up(const struct player *p, uint32_t first, size_t *n)
+{
+    *n = 0;
+    for (uint32_t i = first; i != INDEX_NONE; i = index_after(p->places, i)) {
+        if (!p->used[i]) {
+            return false;
+        }
+        ++*n;
+    }
+    return true;
+}
+
 static void add_nearest(struct buf *out, const struct player *p, const struct asked *a)
 {
     struct buf sent = {0};
     struct difference d = {0};
-    request_meaning(a->uri, a->body, a->json, &sent);
-    uint32_t i = nearest(p, key_of_place(a->method, a->uri), buf_str(&sent), &d);
-    if (i == INDEX_NONE) {
+    size_t n;
+    struct key place = key_of_place(a->method, a->uri);
+    uint32_t first = index_first(p->places, place);
+    if (first == INDEX_NONE) {
         buf_addz(out, "the cassette holds nothing for this path");
-    } else if (d.count == 0) {
+        return;
+    }
+    if (!p->c->items[first].tool && is_used_up(p, first, &n)) {
+        buf_fmt(out, "the recording holds %zu request%s to ", n, n == 1 ? "" : "s");
+        buf_add(out, request_path(a->uri));
+        buf_fmt(out, "; this is request %u", p->requests[first]);
+        return;
+    }
+    request_meaning(a->uri, a->body, a->json, &sent);
+    uint32_t i = nearest(p, place, buf_str(&sent), &d);
+    if (d.count == 0) {
         buf_fmt(out, "interaction %u matched but was used already", p->c->items[i].n);
     } else {
         buf_fmt(out, "nearest is interaction %u%s: ", p->c->items[i].n,
                 p->used[i] ? " (used already)" : "");
-        buf_add(out, buf_str(&d.where));
-        if (d.count > 1) {
-            buf_fmt(out, ", and %zu%s more", d.count - 1, d.count == DIFFERENCES_MAX ? " or" : "");
-        }
+        add_difference(out, &p->c->items[i], a, &d);
     }
     difference_free(&d);
     buf_free(&sent);
 }
 
-static void add_paragraph(struct buf *out)
+/* Texts for people end without a newline: what comes behind another line brings it. */
+static void next_line(struct buf *out, const char *newline)
 {
     if (out->n > 0) {
-        buf_char(out, '\n');
+        buf_addz(out, newline);
     }
 }
 
@@ -215,15 +300,13 @@ static void note_miss(struct player *p, const struct asked *a, struct str what, 
     buf_addz(detail, " is not in the cassette; ");
     buf_add(detail, buf_str(&near));
     p->misses++;
-    add_paragraph(&p->miss_text);
+    next_line(&p->miss_text, "\n");
     add_asked(&p->miss_text, a);
     buf_fmt(&p->miss_text, ": not in %s\n  ", p->c->path);
     buf_add(&p->miss_text, buf_str(&near));
-    buf_char(&p->miss_text, '\n');
     if (p->mend.n > 0) {
-        buf_addz(&p->miss_text, "  to record it anew: ");
+        buf_addz(&p->miss_text, "\n  to record it anew: ");
         buf_add(&p->miss_text, p->mend);
-        buf_char(&p->miss_text, '\n');
     }
     buf_free(&near);
 }
@@ -235,12 +318,9 @@ static void note_drift(struct player *p, const struct interaction *it, const str
     struct difference d = differences(it, buf_str(&sent));
     if (d.count > 0) {
         p->drifts++;
+        next_line(&p->drift_text, "\n  ");
         buf_fmt(&p->drift_text, "interaction %u: ", it->n);
-        buf_add(&p->drift_text, buf_str(&d.where));
-        if (d.count > 1) {
-            buf_fmt(&p->drift_text, ", and %zu more", d.count - 1);
-        }
-        buf_char(&p->drift_text, '\n');
+        add_difference(&p->drift_text, it, a, &d);
     }
     difference_free(&d);
     buf_free(&sent);
@@ -358,7 +438,11 @@ static struct http_call *start_call(struct transport *t, const struct http_reque
         p->calls->link = &call->next;
     }
     p->calls = call;
+    uint32_t first = index_first(p->places, key_of_place(rq->method, rq->url));
     uint32_t i = index_take(p->answers, answer_key(p, &a, false));
+    if (first != INDEX_NONE) {
+        p->requests[first]++;
+    }
     if (i == INDEX_NONE) {
         struct buf what = {0};
         buf_fmt(&what, "%.*s ", STR_FMT(rq->method));
@@ -537,6 +621,7 @@ struct player *player_new(const struct cassette *c, enum cassette_match match, s
     p->answers = index_new(arena, (uint32_t)c->n);
     p->places = index_new(arena, (uint32_t)c->n);
     p->used = arena_array(arena, c->n, sizeof *p->used);
+    p->requests = arena_array(arena, c->n, sizeof *p->requests);
     p->miss_text.max = REPORT_BYTES_MAX;
     p->drift_text.max = REPORT_BYTES_MAX;
     p->unused_text.max = REPORT_BYTES_MAX;
@@ -597,9 +682,9 @@ static size_t list_unused(struct player *p)
         }
         n++;
         struct asked a = recorded_of(it);
+        next_line(&p->unused_text, "\n  ");
         buf_fmt(&p->unused_text, "interaction %u was not used: ", it->n);
         add_asked(&p->unused_text, &a);
-        buf_char(&p->unused_text, '\n');
     }
     return n;
 }

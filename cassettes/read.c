@@ -1,4 +1,7 @@
 #include "cassettes/cassette_int.h"
+#include "kernel/base/text.h"
+
+enum { PREVIEW_CHARS = 100 };
 
 const char *kind_name(enum interaction_kind kind)
 {
@@ -39,6 +42,58 @@ static bool looks_streamed(struct str body)
         }
     }
     return false;
+}
+
+static bool asks_the_same(const struct interaction *a, const struct interaction *b)
+{
+    return str_eq(a->method, b->method) && str_eq(url_path(a->uri), url_path(b->uri));
+}
+
+/* "POST /v1/messages, GET /v1/models", each once. */
+static void add_held(struct buf *out, const struct cassette *c)
+{
+    enum { SHOWN = 3 };
+    const struct interaction *shown[SHOWN];
+    struct arena *arena = arena_new();
+    size_t n = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct interaction *it = &c->items[i];
+        size_t k = 0;
+        while (k < n && !asks_the_same(shown[k], it)) {
+            k++;
+        }
+        if (k == SHOWN) {
+            buf_addz(out, ", …");
+            break;
+        }
+        if (k == n) {
+            shown[n++] = it;
+            struct str text =
+                arena_printf(arena, "%.*s %.*s", STR_FMT(it->method), STR_FMT(url_path(it->uri)));
+            buf_addz(out, k == 0 ? "" : ", ");
+            buf_add(out, text_preview(arena, text, PREVIEW_CHARS));
+        }
+    }
+    arena_free(arena);
+}
+
+const struct interaction *cassette_session(const struct cassette *c, struct buf *why)
+{
+    enum wire_format format;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct interaction *it = &c->items[i];
+        if (str_is(it->method, "POST") && wire_of_url(it->uri, &format) && format == WIRE_CHAT) {
+            return it;
+        }
+    }
+    if (c->n == 0) {
+        buf_fmt(why, "holds no %sinteraction", c->torn ? "complete " : "");
+    } else {
+        add_held(why, c);
+        buf_addz(why, ": this version replays Chat Completions only");
+    }
+    buf_addz(why, ", so there is nothing to replay");
+    return NULL;
 }
 
 struct reading reading_of(const struct interaction *it, struct arena *arena)

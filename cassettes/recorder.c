@@ -51,7 +51,8 @@ struct recorder {
     struct sched *sched;
     struct recording_transport *transports;
     struct recording_toolbox *toolboxes;
-    int rc; /* the first error */
+    bool abandoned; /* what is stopped from now on is not written */
+    int rc;         /* the first error */
     struct err error;
 };
 
@@ -214,7 +215,9 @@ static void stop_call(struct transport *base, struct http_call *call)
 {
     struct recording_transport *t = (struct recording_transport *)base;
     t->inner->ops->stop(t->inner, call->inner);
-    write_call(call, HTTP_STOPPED, STR(""));
+    if (!t->r->abandoned) {
+        write_call(call, HTTP_STOPPED, STR(""));
+    }
     free_call(call);
 }
 
@@ -310,7 +313,9 @@ static void stop_run(struct toolbox *base, struct tool_run *run)
 {
     struct recording_toolbox *t = (struct recording_toolbox *)base;
     t->inner->ops->stop(t->inner, run->inner);
-    write_run(run, NULL);
+    if (!t->r->abandoned) {
+        write_run(run, NULL);
+    }
     free_run(run);
 }
 
@@ -325,11 +330,26 @@ static void free_toolbox(struct toolbox *t)
 static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
 
+/* A recording's folders are made as needed; a folder is no recording. */
+static int open_file(const struct recorder_options *o, struct appender **out, struct err *e)
+{
+    if (path_is_dir(o->path) || str_ends(str_of(o->path), "/")) {
+        return err_at(e, ERR_INPUT, o->path, 0, 0,
+                      "is a folder; a recording needs a file, such as %s%ssession.yaml", o->path,
+                      str_ends(str_of(o->path), "/") ? "" : "/");
+    }
+    struct arena *arena = arena_new();
+    int rc = dir_make(path_dir(arena, o->path), e);
+    arena_free(arena);
+    return rc != 0 ? rc
+                   : appender_open(o->path, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, out, e);
+}
+
 int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e)
 {
     struct recorder *r = mem_zero(sizeof *r);
     r->sched = o->sched;
-    int rc = appender_open(o->path, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
+    int rc = open_file(o, &r->file, e);
     if (rc == ERR_EXISTS) {
         rc = err_at(e, rc, o->path, 0, 0,
                     "a cassette exists already: --mode all records it anew, another --record path "
@@ -361,6 +381,11 @@ struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner)
     *t = (struct recording_toolbox){{&toolbox_ops}, r, inner, r->toolboxes, NULL};
     r->toolboxes = t;
     return &t->base;
+}
+
+void recorder_abandon(struct recorder *r)
+{
+    r->abandoned = true;
 }
 
 int recorder_close(struct recorder *r, struct err *e)

@@ -186,21 +186,47 @@ bool credential_find(struct str text, size_t from, size_t *at, size_t *n, const 
     return false;
 }
 
-bool redact_text(struct str text, struct buf *out, struct buf *parts)
+/* The next part to hide at or after `from`; at SIZE_MAX when there is none. */
+static struct redacted next_shape(struct str text, size_t from)
+{
+    struct redacted part = {SIZE_MAX, 0};
+    const char *what;
+    if (!credential_find(text, from, &part.at, &part.n, &what)) {
+        part.at = SIZE_MAX;
+    }
+    return part;
+}
+
+static struct redacted next_secret(struct str text, struct str secret, size_t from)
+{
+    size_t at = secret.n == 0 ? SIZE_MAX : str_find(str_slice(text, from, text.n), secret);
+    return (struct redacted){at == SIZE_MAX ? SIZE_MAX : from + at, secret.n};
+}
+
+bool redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts)
 {
     size_t done = 0;
-    struct redacted part;
-    const char *what = NULL;
-    while (credential_find(text, done, &part.at, &part.n, &what)) {
+    struct redacted shape = next_shape(text, 0);
+    struct redacted exact = next_secret(text, secret, 0);
+    bool any = shape.at != SIZE_MAX || exact.at != SIZE_MAX;
+    while (shape.at != SIZE_MAX || exact.at != SIZE_MAX) {
+        struct redacted part = exact.at <= shape.at ? exact : shape;
         buf_add(out, str_slice(text, done, part.at));
         buf_addz(out, REDACTED_TEXT);
         if (parts != NULL) {
             buf_add(parts, (struct str){(const char *)&part, sizeof part});
         }
         done = part.at + part.n;
+        shape = shape.at < done ? next_shape(text, done) : shape;
+        exact = exact.at < done ? next_secret(text, secret, done) : exact;
     }
     buf_add(out, str_slice(text, done, text.n));
-    return what != NULL;
+    return any;
+}
+
+bool redact_text(struct str text, struct buf *out, struct buf *parts)
+{
+    return redact_secret(text, (struct str){NULL, 0}, out, parts);
 }
 
 static bool is_secret_parameter(struct str name)

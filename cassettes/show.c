@@ -311,7 +311,7 @@ void cassette_show(const struct cassette *c, bool json, struct buf *out)
     for (size_t i = 0; i < c->n; i++) {
         struct reading r = reading_of(&c->items[i], s.arena);
         if (json) {
-            show_json(out, &r);
+            show_json(out, &r, c->path);
         } else {
             show_reading(&s, &r);
         }

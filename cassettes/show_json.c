@@ -62,7 +62,7 @@ static void add_tool(struct buf *out, const struct interaction *it)
     json_put_text(out, "result", it->ended == HTTP_STOPPED ? (struct str){NULL, 0} : it->body);
 }
 
-void show_json(struct buf *out, const struct reading *r)
+void show_json(struct buf *out, const struct reading *r, const char *file)
 {
     const struct interaction *it = r->it;
     struct buf uri = {0};
@@ -95,6 +95,7 @@ void show_json(struct buf *out, const struct reading *r)
     if (it->ended != HTTP_CLEAN) {
         json_put_text(out, "ended", str_of(http_end_name(it->ended)));
     }
+    json_put_text(out, "file", str_of(file));
     buf_addz(out, "}\n");
     buf_free(&uri);
 }

@@ -4,6 +4,7 @@
 #include "kernel/base/base64.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -435,6 +436,29 @@ static void add_chunks(struct buf *out, const struct interaction *it, const stru
     free(list);
 }
 
+static bool is_error(const struct interaction *it)
+{
+    struct str start = str_trim(str_slice(it->body, 0, 100));
+    return it->ended != HTTP_CLEAN || it->status < 200 || it->status >= 300 ||
+           (str_starts(start, "{") && str_starts(str_trim(str_slice(start, 1, 100)), "\"error\""));
+}
+
+/* The API key that the request carried, where its answer is an error, which may quote it; n 0 =
+ * else. Good answers come back in later requests, so they are hidden by shape alone, as requests
+ * are. */
+static struct str quotable_key(const struct interaction *it)
+{
+    static const char *const names[] = {"authorization", "x-api-key", "api-key"};
+    struct str key = {NULL, 0};
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && key.n == 0; i++) {
+        key = http_header_get(it->request_headers, it->n_request_headers, names[i]);
+    }
+    if (starts_nocase(key, "bearer ")) {
+        key = str_slice(key, sizeof "bearer " - 1, key.n);
+    }
+    return is_error(it) && key.n >= ENDPOINT_KEY_BYTES_MIN ? key : (struct str){NULL, 0};
+}
+
 static void add_timing(struct buf *out, const struct interaction *it, const struct buf *parts)
 {
     buf_addz(out, "    assay: {");
@@ -447,7 +471,7 @@ static void add_timing(struct buf *out, const struct interaction *it, const stru
     }
     if (it->detail.n > 0) {
         struct buf detail = {0};
-        redact_text(it->detail, &detail, NULL);
+        redact_secret(it->detail, quotable_key(it), &detail, NULL);
         buf_addz(out, ", detail: ");
         add_flow(out, buf_str(&detail));
         buf_free(&detail);
@@ -467,7 +491,7 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
     struct buf body = {0};
     struct buf parts = {0};
     add_request(out, it);
-    redact_text(it->body, &body, &parts);
+    redact_secret(it->body, quotable_key(it), &body, &parts);
     buf_fmt(out, "  response:\n    status: {code: %d", it->status);
     if (it->status != 0) {
         buf_addz(out, ", message: ");

@@ -110,7 +110,8 @@ static void a_miss_names_the_nearest_and_the_first_difference(void)
     struct player_report r = player_report(t.p);
     CHECK_HOLDS(r.miss_text, "POST " CHAT "?key=REDACTED (model m, 1 message): not in t.yaml\n");
     CHECK_HOLDS(r.miss_text, "nearest is interaction 2: messages[0].content: recorded \"near\"");
-    CHECK_HOLDS(r.miss_text, "to record it anew: assay run --mode all --record t.yaml x\n");
+    CHECK_HOLDS(r.miss_text, "\n  to record it anew: assay run --mode all --record t.yaml x");
+    CU_ASSERT(str_ends(r.miss_text, " x")); /* no newline behind it */
     buf_clear(&t.rig.heard);
     rig_ask(&t.rig, t.http, "http://h/else", "");
     loop_run(t.rig.loop);
@@ -127,12 +128,64 @@ static void order_serves_by_position_and_lists_drift(void)
     ask(CHAT, "{\"model\":\"m2\",\"messages\":[{\"role\":\"user\"}]}", "200[0]@2 +b@2 .clean@2");
     struct player_report r = player_report(t.p);
     CU_ASSERT_EQUAL(r.drifts, 1);
-    CHECK_HOLDS(r.drift_text, "interaction 2: messages[0].content: recorded \"near\", sent "
-                              "nothing, and 1 more\n");
+    CU_ASSERT(str_is(r.drift_text, "interaction 2: messages[0].content: recorded \"near\", sent "
+                                   "nothing, and 1 more"));
     rig_ask(&t.rig, t.http, CHAT, "{}");
     loop_run(t.rig.loop);
-    CHECK_HOLDS(buf_str(&t.rig.heard), ".miss(");
+    CHECK_HOLDS(buf_str(&t.rig.heard),
+                "miss(POST chat/completions is not in the cassette; the recording holds 2 requests "
+                "to chat/completions; this is request 3)");
     CU_ASSERT_EQUAL(player_report(t.p).misses, 1);
+    end();
+}
+
+#define TOOL_OFFER(name) "{\"type\":\"function\",\"function\":{\"name\":\"" name "\"}}"
+
+static void a_miss_says_what_explains_the_rest(void)
+{
+    begin(FILE_OF(ASK(CHAT, "{\"model\":\"m\",\"messages\":[1,2],\"tools\":[" TOOL_OFFER(
+                                "a") "," TOOL_OFFER("b") "," TOOL_OFFER("c") "]}")
+                      ANSWER("x", "took_ms: 1")),
+          CASSETTE_BODY);
+    rig_ask(&t.rig, t.http, CHAT,
+            "{\"model\":\"m\",\"messages\":[0,1,2],\"tools\":[" TOOL_OFFER("b") "]}");
+    rig_ask(
+        &t.rig, t.http, CHAT,
+        "{\"model\":\"m\",\"messages\":[9],\"tools\":[" TOOL_OFFER("a") "," TOOL_OFFER("b") "]}");
+    loop_run(t.rig.loop);
+    CHECK_HOLDS(
+        player_report(t.p).miss_text,
+        "(model m, 3 messages): not in t.yaml\n  nearest is interaction 1: the recording offers "
+        "tools a, c, which this run does not (give them with --tools, or in the golden "
+        "set); the request has 3 messages, the recording 2; messages[0]: recorded 1, sent "
+        "0, and ");
+    CHECK_HOLDS(player_report(t.p).miss_text,
+                " x\nPOST " CHAT
+                " (model m, 1 message): not in t.yaml\n  nearest is interaction 1: the "
+                "recording offers tool c, which this run does not (give them with --tools, or in "
+                "the golden set); the request has 1 message, the recording 2; messages[0]: ");
+    end();
+}
+
+static void a_miss_behind_the_last_recording_says_so(void)
+{
+    begin(FILE_OF(ASK(CHAT, "{\"i\":1}") ANSWER("a", "took_ms: 1")), CASSETTE_BODY);
+    ask(CHAT, "{\"i\":1}", "200[0]@1 +a@1 .clean@1");
+    ask(CHAT, "{\"i\":2}",
+        ".miss(POST chat/completions is not in the cassette; the recording holds 1 request to "
+        "chat/completions; this is request 2)@1");
+    CHECK_HOLDS(player_report(t.p).miss_text,
+                "not in t.yaml\n  the recording holds 1 request to chat/completions; this is "
+                "request 2\n  to record it anew: ");
+    end();
+}
+
+static void unused_recordings_are_listed_without_a_newline_behind(void)
+{
+    begin(talk, CASSETTE_BODY);
+    CU_ASSERT(str_is(player_report(t.p).unused_text,
+                     "interaction 1 was not used: POST " CHAT " (model m, 3 messages)\n"
+                     "  interaction 2 was not used: POST " CHAT " (model m, 1 message)"));
     end();
 }
 
@@ -354,6 +407,9 @@ TESTS(player,
       {"player_serves_no_recording_twice", a_used_recording_is_not_served_twice},
       {"player_names_the_nearest_and_the_first_difference",
        a_miss_names_the_nearest_and_the_first_difference},
+      {"player_says_what_explains_the_other_differences", a_miss_says_what_explains_the_rest},
+      {"player_says_that_the_recording_ends", a_miss_behind_the_last_recording_says_so},
+      {"player_lists_what_was_not_used", unused_recordings_are_listed_without_a_newline_behind},
       {"player_by_order_lists_drift", order_serves_by_position_and_lists_drift},
       {"player_gives_pieces_at_their_times", pieces_come_at_their_recorded_times},
       {"player_replays_every_end", every_end_is_replayed},

@@ -278,6 +278,42 @@ static void what_is_stopped_is_recorded_so(void)
     rig_end(&t.rig);
 }
 
+static void what_is_stopped_after_it_was_abandoned_is_not_written(void)
+{
+    begin();
+    ask("{\"i\":1}", &json_plan);
+    t.plan = &stream_plan;
+    struct http_call *call = rig_ask(&t.rig, t.http, CHAT, "{\"i\":2}");
+    rig_call(&t.rig, t.tools, "f", "{}", 1); /* until the recorder is closed */
+    recorder_abandon(t.r);
+    t.http->ops->stop(t.http, call);
+    close_recorder();
+    struct cassette *c = load();
+    CU_ASSERT_EQUAL(c->n, 1);
+    cassette_free(c);
+    rig_end(&t.rig);
+}
+
+static void folders_are_made_and_a_folder_is_refused(void)
+{
+    struct err e;
+    char path[600];
+    const char *dir = testing_dir();
+    begin();
+    close_recorder();
+    snprintf(path, sizeof path, "%s/a/b/c.yaml", dir);
+    CU_ASSERT_EQUAL_FATAL(open_recorder(path, false, &e), 0);
+    close_recorder();
+    CU_ASSERT(path_exists(path));
+    snprintf(path, sizeof path, "%s/a/b", dir);
+    CU_ASSERT_EQUAL(open_recorder(path, true, &e), ERR_INPUT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(e.message, "is a folder"));
+    snprintf(path, sizeof path, "%s/new/", dir);
+    CU_ASSERT_EQUAL(open_recorder(path, true, &e), ERR_INPUT);
+    CU_ASSERT_FALSE(path_exists(path));
+    rig_end(&t.rig);
+}
+
 static void a_miss_is_passed_on_and_not_recorded(void)
 {
     begin();
@@ -332,7 +368,7 @@ static void a_full_disk_disturbs_no_session_and_is_told_at_the_end(void)
     ask("{}", &json_plan);
     RIG_HEARD(&t.rig, "200[2]@412 +{\"ok\":1}@412 .clean@412");
     CU_ASSERT_EQUAL(recorder_close(t.r, &e), ERR_IO);
-    CU_ASSERT_EQUAL(open_recorder("/nowhere/x/y.yaml", true, &e), ERR_IO);
+    CU_ASSERT_EQUAL(open_recorder("/dev/null/x/y.yaml", true, &e), ERR_IO);
     rig_end(&t.rig);
 }
 
@@ -368,13 +404,60 @@ static void credentials_never_reach_the_disk(void)
     rig_end(&t.rig);
 }
 
+/* An odd key that has no known shape. */
+static void an_error_that_quotes_its_requests_key_is_written_without(void)
+{
+    static const struct plan plans[] = {
+        {401,
+         "application/json",
+         NULL,
+         {{1, "{\"error\":\"my-sec"}, {2, "ret, my-secret\"}"}, {2, NULL}},
+         HTTP_CLEAN,
+         NULL,
+         0},
+        {200,
+         "application/json",
+         NULL,
+         {{1, "{ \"error\": \"my-secret\"}"}, {1, NULL}},
+         HTTP_CLEAN,
+         NULL,
+         0},
+        {0, NULL, NULL, {{1, NULL}}, HTTP_REFUSED, "my-secret is no host", 0}};
+    const struct http_header headers[][1] = {{{STR("Authorization"), STR("Bearer my-secret")}},
+                                             {{STR("X-Api-Key"), STR("my-secret")}},
+                                             {{STR("api-key"), STR("my-secret")}}};
+    begin();
+    for (size_t i = 0; i < 3; i++) {
+        struct http_request rq = {STR("POST"), STR(CHAT), headers[i], 1, STR("{}")};
+        t.plan = &plans[i];
+        t.http->ops->start(t.http, &rq, rig_sink(&t.rig));
+        loop_run(t.rig.loop);
+    }
+    close_recorder();
+    struct cassette *c = load();
+    CU_ASSERT_EQUAL_FATAL(c->n, 3);
+    CU_ASSERT(str_is(c->items[0].body, "{\"error\":\"REDACTED, REDACTED\"}"));
+    CU_ASSERT_EQUAL_FATAL(c->items[0].n_chunks, 2);
+    CU_ASSERT_EQUAL(c->items[0].chunks[0].bytes, 18); /* to the end of the first REDACTED */
+    CU_ASSERT_EQUAL(c->items[0].chunks[1].bytes, 12);
+    CU_ASSERT(str_is(c->items[1].body, "{ \"error\": \"REDACTED\"}"));
+    CU_ASSERT(str_is(c->items[2].detail, "REDACTED is no host"));
+    cassette_free(c);
+    rig_end(&t.rig);
+}
+
 TESTS(recorder,
       {"recorder_gives_a_replay_that_is_heard_the_same", replay_gives_what_the_recording_heard},
       {"recorder_writes_each_interaction_when_it_ends", each_interaction_is_on_disk_when_it_ends},
       {"recorder_says_what_was_stopped", what_is_stopped_is_recorded_so},
+      {"recorder_writes_nothing_that_is_stopped_once_abandoned",
+       what_is_stopped_after_it_was_abandoned_is_not_written},
+      {"recorder_makes_folders_and_refuses_one", folders_are_made_and_a_folder_is_refused},
       {"recorder_writes_no_miss", a_miss_is_passed_on_and_not_recorded},
       {"recorder_stores_coded_bodies_plain", a_coded_body_is_stored_plain},
       {"recorder_keeps_an_existing_file", an_existing_file_is_kept_unless_all_is_asked_for},
       {"recorder_tells_of_a_full_disk_at_the_end",
        a_full_disk_disturbs_no_session_and_is_told_at_the_end},
-      {"recorder_writes_no_credentials", credentials_never_reach_the_disk})
+      {"recorder_writes_no_credentials", credentials_never_reach_the_disk},
+      {"recorder_writes_no_key_that_an_error_quotes",
+       an_error_that_quotes_its_requests_key_is_written_without})

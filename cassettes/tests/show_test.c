@@ -58,7 +58,8 @@ static void programs_get_a_line_an_interaction(void)
         "\"offered\":[\"calculator\"],\"reply\":{\"text\":null,\"reasoning\":null,\"calls\":[{"
         "\"id\":\"c1\",\"name\":\"calculator\",\"arguments\":\"{\\\"expression\\\":\\\"42.4-38.2\\"
         "\"}\"}],\"stop\":\"tool_use\",\"stop_raw\":\"tool_calls\",\"usage\":{\"input\":100,"
-        "\"cached\":null,\"cache_write\":null,\"output\":10,\"reasoning\":null}}}\n";
+        "\"cached\":null,\"cache_write\":null,\"output\":10,\"reasoning\":null}},\"file\":\"t."
+        "yaml\"}\n";
     struct buf out = {0};
     struct cassette *c = rig_load(text);
     struct str got = shown(c, true, &out);
@@ -88,10 +89,12 @@ static void http_and_errors_are_shown_as_what_they_are(void)
     CHECK_HOLDS(got, "   response   text/html, 9 bytes: <p> [1mhi\n");
     CHECK_HOLDS(got, "   error      rate_limit: slow down\n");
     got = shown(c, true, &out);
-    CHECK_HOLDS(got, "\"kind\":\"http\",\"method\":\"GET\",\"uri\":\"http://h/x?key=REDACTED\","
-                     "\"status\":200,\"streamed\":false,\"offered\":[],\"reply\":null}\n");
+    CHECK_HOLDS(
+        got,
+        "\"kind\":\"http\",\"method\":\"GET\",\"uri\":\"http://h/x?key=REDACTED\","
+        "\"status\":200,\"streamed\":false,\"offered\":[],\"reply\":null,\"file\":\"t.yaml\"}\n");
     CHECK_HOLDS(got, "\"reply\":{\"error\":{\"status\":429,\"class\":\"rate_limit\",\"message\":"
-                     "\"slow down\"}}}\n");
+                     "\"slow down\"}},\"file\":\"t.yaml\"}\n");
     CHECK_HOLDS(got, "\"uri\":\"http://h/rpc\",\"status\":200,\"streamed\":true,");
     buf_free(&out);
     cassette_free(c);
@@ -114,7 +117,7 @@ static void every_end_is_shown(void)
         CU_ASSERT_FATAL(c != NULL);
         snprintf(want, sizeof want, "at 1 ms, took 0 ms  ended: %s: why\n   error ", ends[i]);
         CHECK_HOLDS(shown(c, false, &out), want);
-        snprintf(want, sizeof want, "\"ended\":\"%s\"}\n", ends[i]);
+        snprintf(want, sizeof want, "\"ended\":\"%s\",\"file\":\"t.yaml\"}\n", ends[i]);
         CHECK_HOLDS(shown(c, true, &out), want);
         buf_free(&out);
         cassette_free(c);
@@ -183,40 +186,62 @@ static void every_recording_of_the_corpus_is_shown(void)
 static void note_finding(void *ctx, const struct finding *f)
 {
     struct buf *out = ctx;
-    buf_fmt(out, "%u %s %s; ", f->line, f->severity, f->code);
+    buf_fmt(out, "%u:%u %s %s; ", f->line, f->column, f->severity, f->code);
 }
 
-#define OURS(encoder) "version: 1\nassay: {format: 1, encoder: " encoder "}\ninteractions:\n"
+#define HEAD(encoder)                                                                              \
+    "version: 1\nassay: {format: 1, encoder: " encoder ", run: ab, seed: 7, started_at: "          \
+    "\"2026-11-29T18:00:00.000Z\"}\ninteractions:\n"
 #define PLAIN(uri, body)                                                                           \
     "- request: {method: POST, uri: '" uri "', headers: {}, body: '" body "'}\n"
+#define CHAT_ASKED PLAIN("http://h/v1/chat/completions", "{}")
+#define SAYS(rest) "  response: {status: 200, headers: {}, " rest "}\n"
+#define GOOD                                                                                       \
+    CHAT_ASKED SAYS("body: '{\"choices\":[{\"message\":{\"content\":\"a\"},\"finish_reason\":"     \
+                    "\"stop\"}]}', assay: {at_ms: 1}")
 
 /* A cassette and what is found in it. */
 static const char *const findings[][2] = {
-    {OURS("1") PLAIN("http://h/x", "{}") "  response: {status: 200, headers: {}, body: 'ab', "
-                                         "assay: {chunks: [[1, 1], [2, 2]]}}\n",
-     "4 error bad_chunks; "},
-    {OURS("9"), "1 warning encoder_newer; "},
-    {OURS("1") PLAIN("http://h/x", "{}") "  response: {status: 200, headers: {}, body: 'ab', "
-                                         "assay: {at_ms: 1}}\n" PLAIN("http://h/y", "{}"),
-     "4 warning torn; "},
-    {OURS("1") PLAIN("http://h/v1/chat/completions", "{}") "  response: {status: 200, headers: {}, "
-                                                           "body: '<html>', assay: {at_ms: 1}}\n",
-     "4 error undecodable_reply; "},
-    {OURS("1") PLAIN("http://h/x?key=k", "{}") "  response: {status: 200, headers: {set-cookie: "
-                                               "a}, body: 'AKIAIOSFODNN7EXAMPLE', assay: {at_ms: "
-                                               "1}}\n",
-     "4 error credential; 4 error credential; 4 warning credential; "},
-    {OURS("1") PLAIN("http://h/x", "{}") "  response: {status: 200, headers: {content-encoding: "
-                                         "br}, body: !!binary 4oA=, assay: {at_ms: 1}}\n",
-     "4 warning unknown_encoding; "},
-    {OURS("1") PLAIN(
-         "http://h/x",
-         "{\"a\":1}") "  response: {status: 200, headers: {}, body: a, "
-                      "assay: {at_ms: 1}}\n" PLAIN(
-                          "http://g/x",
-                          "{\"a\":1.0}") "  response: {status: 200, headers: {}, body: b, assay: "
-                                         "{at_ms: 1}}\n",
-     "6 warning ambiguous_duplicate; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{}")
+         SAYS("body: 'ab', assay: {took_ms: 2, chunks: [[1, 1], [2, 2]]}"),
+     "6:1 error bad_chunks; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{}")
+         SAYS("body: 'ab', assay: {took_ms: 2, chunks: [[1, 1], [3, 1]]}"),
+     "6:1 error bad_chunks; "},
+    {HEAD("9") GOOD, "1:1 warning encoder_newer; "},
+    {"version: 1\nassay: {format: 1, encoder: 1, run: ab}\ninteractions:\n" GOOD,
+     "1:1 warning incomplete_header; "},
+    {HEAD("1") GOOD PLAIN("http://h/y", "{}"), "4:1 warning torn; "},
+    {HEAD("1") CHAT_ASKED SAYS("body: '<html>', assay: {at_ms: 1}"),
+     "4:1 error undecodable_reply; "},
+    {HEAD("1") GOOD PLAIN("http://h/x?key=k", "{}") "  response:\n    status: 200\n"
+                                                    "    headers: {set-cookie: a1b2}\n    body: |\n"
+                                                    "      two\n      AKIAIOSFODNN7EXAMPLE\n"
+                                                    "    assay: {at_ms: 1}\n",
+     "6:33 error credential; 9:27 warning credential; 12:7 error credential; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{\"k\":\"AKIAIOSFODNN7EXAMPLE\"}")
+         SAYS("body: 'AKIAIOSFODNN7EXAMPLE', assay: {at_ms: 1}"),
+     "6:72 error credential; 7:47 error credential; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{}") /* the key in base64 has no place of its own */
+     SAYS("body: !!binary QUtJQUlPU0ZPRE5ON0VYQU1QTEU=, assay: {at_ms: 1}"),
+     "6:1 error credential; "},
+    {"interactions:\n- response: {status: {code: 200}, body: {string: AKIAIOSFODNN7EXAMPLE},\n"
+     "    headers: {}}\n  request:\n    headers: {authorization: [Bearer-1]}\n    body: '{}'\n"
+     "    method: POST\n    uri: http://h/v1/chat/completions\n",
+     "2:1 error undecodable_reply; 5:31 warning credential; 2:50 error credential; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{}") "  response: {status: 200, headers: "
+                                              "{content-encoding: br}, body: !!binary 4oA=, assay: "
+                                              "{at_ms: 1}}\n",
+     "6:1 warning unknown_encoding; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{\"a\":1}") SAYS("body: a, assay: {at_ms: 1}")
+         PLAIN("http://g/x", "{\"a\":1.0}") SAYS("body: b, assay: {at_ms: 1}"),
+     "8:1 warning ambiguous_duplicate; "},
+    {HEAD("1"), "1:1 warning not_replayable; "},
+    {HEAD("1") PLAIN("http://h/v1/messages", "{}") SAYS("body: '', assay: {ended: stopped}"),
+     "1:1 warning not_replayable; 4:1 warning no_answer; "},
+    {HEAD("1") GOOD CHAT_ASKED
+     "  response: {status: 0, headers: {}, body: '', assay: {ended: refused}}\n",
+     "6:1 warning no_answer; "},
 };
 
 static void each_hindrance_is_found(void)
@@ -229,6 +254,37 @@ static void each_hindrance_is_found(void)
         buf_char(&out, '\0');
         CHECK_TEXT(out.p, findings[i][1]);
         buf_free(&out);
+        cassette_free(c);
+    }
+}
+
+/* A cassette and what it holds instead of a session. */
+static const char *const sessions[][2] = {
+    {HEAD("1") GOOD, ""},
+    {HEAD("1"), "holds no interaction, so there is nothing to replay"},
+    {HEAD("1") CHAT_ASKED, "holds no complete interaction, so there is nothing to replay"},
+    {HEAD("1") PLAIN("http://h/v1/messages?x=1", "{}") SAYS("body: a, assay: {at_ms: 1}"),
+     "POST /v1/messages: this version replays Chat Completions only, so there is nothing to "
+     "replay"},
+    {"interactions:\n" PLAIN("http://h/a", "") SAYS("body: a") PLAIN("http://g/a", "")
+         SAYS("body: a") PLAIN("http://h/b", "") SAYS("body: a") PLAIN("http://h", "")
+             SAYS("body: a") PLAIN("http://h/d", "") SAYS("body: a"),
+     "POST /a, POST /b, POST , …: this version replays Chat Completions only, so there is nothing "
+     "to replay"},
+};
+
+static void what_is_no_session_is_told(void)
+{
+    for (size_t i = 0; i < sizeof sessions / sizeof sessions[0]; i++) {
+        struct buf why = {0};
+        struct cassette *c = NULL;
+        struct err e;
+        CU_ASSERT_EQUAL_FATAL(cassette_parse("t.yaml", str_of(sessions[i][0]), &c, NULL, &e), 0);
+        const struct interaction *it = cassette_session(c, &why);
+        CU_ASSERT(it == (sessions[i][1][0] == '\0' ? &c->items[0] : NULL));
+        buf_char(&why, '\0');
+        CHECK_TEXT(why.p, sessions[i][1]);
+        buf_free(&why);
         cassette_free(c);
     }
 }
@@ -256,4 +312,5 @@ TESTS(show,
       {"show_knows_every_end", every_end_is_shown},
       {"show_prints_every_recording_of_the_corpus", every_recording_of_the_corpus_is_shown},
       {"check_finds_each_hindrance", each_hindrance_is_found},
+      {"check_tells_what_is_no_session", what_is_no_session_is_told},
       {"check_finds_nothing_in_a_good_cassette", a_good_cassette_has_no_findings})
