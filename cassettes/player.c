@@ -283,11 +283,11 @@ static void add_nearest(struct buf *out, const struct player *p, const struct as
     buf_free(&sent);
 }
 
-/* Texts for people end without a newline: what comes behind another line brings it. */
-static void next_line(struct buf *out, const char *newline)
+/* Texts for people end without a newline: the next finding brings it. */
+static void next_finding(struct buf *out)
 {
     if (out->n > 0) {
-        buf_addz(out, newline);
+        buf_char(out, '\n');
     }
 }
 
@@ -300,7 +300,7 @@ static void note_miss(struct player *p, const struct asked *a, struct str what, 
     buf_addz(detail, " is not in the cassette; ");
     buf_add(detail, buf_str(&near));
     p->misses++;
-    next_line(&p->miss_text, "\n");
+    next_finding(&p->miss_text);
     add_asked(&p->miss_text, a);
     buf_fmt(&p->miss_text, ": not in %s\n  ", p->c->path);
     buf_add(&p->miss_text, buf_str(&near));
@@ -318,7 +318,7 @@ static void note_drift(struct player *p, const struct interaction *it, const str
     struct difference d = differences(it, buf_str(&sent));
     if (d.count > 0) {
         p->drifts++;
-        next_line(&p->drift_text, "\n  ");
+        next_finding(&p->drift_text);
         buf_fmt(&p->drift_text, "interaction %u: ", it->n);
         add_difference(&p->drift_text, it, a, &d);
     }
@@ -682,7 +682,7 @@ static size_t list_unused(struct player *p)
         }
         n++;
         struct asked a = recorded_of(it);
-        next_line(&p->unused_text, "\n  ");
+        next_finding(&p->unused_text);
         buf_fmt(&p->unused_text, "interaction %u was not used: ", it->n);
         add_asked(&p->unused_text, &a);
     }

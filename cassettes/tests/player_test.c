@@ -185,7 +185,7 @@ static void unused_recordings_are_listed_without_a_newline_behind(void)
     begin(talk, CASSETTE_BODY);
     CU_ASSERT(str_is(player_report(t.p).unused_text,
                      "interaction 1 was not used: POST " CHAT " (model m, 3 messages)\n"
-                     "  interaction 2 was not used: POST " CHAT " (model m, 1 message)"));
+                     "interaction 2 was not used: POST " CHAT " (model m, 1 message)"));
     end();
 }
 
