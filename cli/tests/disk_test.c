@@ -25,13 +25,17 @@ static void unwritable_trace(void)
     const char *dir = testing_dir();
     const char *script = write_text(dir, "s.yaml", one_step);
     const char *const places[] = {path_of("%s/t.jsonl", script), path_of("%s/no/such/t.jsonl", dir),
-                                  dir, "/proc/t.jsonl"};
+                                  "/proc/t.jsonl"};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const struct ran *r = ASSAY("run", "--fake", script, "--trace", places[i], "Hello.");
         CHECK_STATUS(r, 4);
         CHECK_ONE_LINE(r);
         CHECK_ERR(r, places[i]);
     }
+    const struct ran *r = ASSAY("run", "--fake", script, "--trace", dir, "Hello.");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "is a folder");
 }
 
 /* The disk is full from the first line of the log on. */
@@ -83,7 +87,7 @@ static void unwritable_recording(void)
         ASSAY("run", "--base-url", loopback_url(l), "--model", "m", "--record", place, "Hello.");
     CHECK_STATUS(r, 4);
     CHECK_ONE_LINE(r);
-    CHECK_ERR(r, place);
+    CHECK_ERR(r, file);
     r = ASSAY("eval", set, "--base-url", loopback_url(l), "--model", "m", "--record", file, "--out",
               path_of("%s/run", dir));
     CHECK_STATUS(r, 4);

@@ -222,6 +222,23 @@ static void failing(void)
     CHECK_STATUS(ASSAY("trace", "show", path_of("%s/traces/sum.jsonl", out)), 0);
 }
 
+/* A task that its script plays wrongly says which file that is. */
+static void off_script(void)
+{
+    static const char *const scripts[] = {
+        "version: 1\nsteps:\n- expect: {last_user: hello}\n  reply: {text: '4'}\n",
+        "version: 1\nsteps:\n- reply: {text: '4'}\n- reply: {text: '4'}\n"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *dir = testing_dir();
+        const char *set = failing_set(dir);
+        write_text(dir, "s.yaml", scripts[i]);
+        const struct ran *r = ASSAY("eval", set, "--fake", "--out", path_of("%s/run", dir));
+        CHECK_STATUS(r, 1);
+        CHECK_OUT(r, path_of("the script %s%s/s.yaml", i == 0 ? "is " : "", dir));
+        CHECK_OUT(r, i == 0 ? "line 3" : "line 4");
+    }
+}
+
 static void missing(void)
 {
     const char *dir = testing_dir();
@@ -344,7 +361,8 @@ static void bad_sets(void)
 TESTS(eval, {"eval_is_the_same_for_every_number_of_jobs_and_compiler", deterministic},
       {"eval_opens_no_socket_in_replay", no_socket}, {"eval_fake_and_replay_agree", agree},
       {"eval_writes_a_whole_run_directory", run_directory}, {"eval_json_is_lines", json},
-      {"eval_fails_readably", failing}, {"eval_without_a_cassette_names_the_command", missing},
+      {"eval_fails_readably", failing}, {"eval_names_the_script_that_does_not_fit", off_script},
+      {"eval_without_a_cassette_names_the_command", missing},
       {"eval_with_a_stale_cassette_shows_the_difference", stale},
       {"eval_never_overwrites_a_run", existing}, {"eval_numbers_its_runs", numbered},
       {"eval_runs_several_trials", trials}, {"eval_filters_by_tag", filter},

@@ -189,10 +189,13 @@ static void mismatch(void)
         CHECK_STATUS(r, 1);
         CHECK_ONE_LINE(r);
         CHECK_ERR(r, "script_mismatch");
-        CHECK_ERR(r, "line 3"); /* where the step stands */
+        CHECK_ERR(r, script); /* where the step stands */
+        CHECK_ERR(r, "line 3");
         CHECK_ERR(r, cases[i].parts[0]);
         CHECK_ERR(r, cases[i].parts[1]);
-        CU_ASSERT(log_ends(read_text(trace, NULL), "script_mismatch"));
+        const char *log = read_text(trace, NULL);
+        CU_ASSERT(log_ends(log, "script_mismatch"));
+        CU_ASSERT_PTR_NULL(strstr(log, "s.yaml")); /* a log holds no path */
     }
 }
 
@@ -205,7 +208,37 @@ static void leftover(void)
     CHECK_STATUS(r, 1);
     CHECK_TEXT(r->out, "One.\n");
     CU_ASSERT_EQUAL(count_lines(r->err), 1);
+    CHECK_ERR(r, script);
     CHECK_ERR(r, "step 2 (line 4), 3 (line 5) left over");
+}
+
+/* Said before anything is run, but in a replay, which starts no command. */
+static void missing_program(void)
+{
+    const char *dir = testing_dir();
+    const char *script = write_text(dir, "s.yaml", "version: 1\nsteps:\n- reply: {text: Hi.}\n");
+    const char *tools = write_text(
+        dir, "t.yaml", "version: 1\ntools:\n- {name: a, command: [./no-such-program]}\n");
+    const char *trace = path_of("%s/t.jsonl", dir);
+    const struct ran *r = ASSAY("run", "--fake", script, "--tools", tools, "--trace", trace, "p");
+    CHECK_STATUS(r, 4);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, path_of("%s:3:23: ", tools));
+    CHECK_ERR(r, "no-such-program");
+    CHECK_TEXT(read_text(trace, NULL), "");
+    const char *set =
+        write_text(dir, "set.yaml",
+                   "version: 1\nname: s\ndefaults: {tools: t.yaml}\n"
+                   "tasks: [{id: a, prompt: p, fake: s.yaml, expect: {no_calls: true}}]\n");
+    const char *out = path_of("%s/out", dir);
+    r = ASSAY("eval", set, "--fake", "--out", out);
+    CHECK_STATUS(r, 4);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, path_of("%s:3:23: ", tools));
+    CU_ASSERT_PTR_NULL(read_text(path_of("%s/trials.jsonl", out), NULL));
+    r = ASSAY("golden", "check", set);
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, path_of("%s:3:23: warning: ", tools));
 }
 
 static void one_too_many(void)
@@ -349,6 +382,7 @@ TESTS(run, {"run_of_two_steps_logs_ten_events", ten}, {"run_is_the_same_every_ti
       {"run_of_an_endless_script_ends_at_its_step_budget", endless},
       {"run_answers_an_unknown_tool", unknown_tool}, {"run_ends_at_a_terminal_tool", terminal},
       {"run_shows_what_a_script_did_not_expect", mismatch},
+      {"run_names_a_missing_program_before_it_begins", missing_program},
       {"run_fails_on_steps_left_over", leftover}, {"run_fails_on_a_request_too_many", one_too_many},
       {"run_reads_its_prompt_from_stdin", prompt_from_stdin},
       {"run_refuses_an_empty_prompt", empty_prompt}, {"run_refuses_bad_budgets", bad_budget},
