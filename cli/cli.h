@@ -25,6 +25,16 @@ struct verb {
     int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit status */
 };
 
+/* A verb's second word. */
+struct sub_verb {
+    const char *name;
+    int (*run)(int argc, char **argv); /* the words without the second one */
+};
+
+/* Runs the one that the first word which is no flag names; unknown or missing: says which there
+ * are. */
+int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
+
 extern const struct verb verb_run, verb_eval, verb_golden, verb_cassette, verb_fake, verb_trace;
 
 /* ---- options.c ---- */
@@ -63,7 +73,11 @@ int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CH
  * ERR_UNSUPPORTED. */
 int mode_parse(const char *mode, enum eval_source source, bool *overwrite,
                struct err *e) MUST_CHECK;
-int match_parse(const char *match, enum cassette_match *out, struct err *e) MUST_CHECK;
+/* --match and --strict, which go with --replay. */
+int match_parse(const char *match, bool strict, enum eval_source source, enum cassette_match *out,
+                struct err *e) MUST_CHECK;
+/* NULL is fine. */
+int temperature_check(const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
@@ -86,7 +100,8 @@ int exit_of_status(enum run_status s);
 /* The gravest of two exit statuses: 130, 2, 3, 4, 1, 0. */
 int exit_worse(int a, int b);
 
-/* A line on stderr; the newline is added. */
+/* A message on stderr: ends with one newline, further lines are indented, control characters are
+ * spaces. */
 void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* All of `s` to standard output; false when it could not be written (closed pipe, full disk), said
@@ -110,8 +125,8 @@ void findings_add_err(struct findings *f, const char *file, const struct err *e)
 /* Prints them and the count; returns the exit status: 0, or 2 when there were errors. */
 int findings_end(struct findings *f, const char *what, size_t n_files);
 
-/* The check verbs: `check FILE... [--json]`, each file given to check_file. verb and what name them
- * in messages. */
+/* What is behind `check`: `FILE... [--json]`, each file given to check_file. verb and what name
+ * them in messages. */
 int check_files(int argc, char **argv, const char *verb, const char *what,
                 void (*check_file)(const char *path, struct findings *f));
 

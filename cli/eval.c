@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "kernel/base/json.h"
 #include "reports/report.h"
 
 static const char help_text[] =
@@ -16,20 +17,24 @@ static const char help_text[] =
     "clock\n"
     "  --fake              each task's own script\n"
     "  --record DIR        a live endpoint, recorded into DIR\n"
-    "  --mode once|all     recording: refuse existing files (default), or replace them\n"
-    "  --match body|order  how requests find their recording\n"
-    "  --strict            unused recordings and drift are errors (exit 3)\n"
-    "  --model NAME  --base-url URL  --provider openai  --stream  --seed N      as for assay run; "
-    "{task}\n"
-    "                      in the URL stands for the task's id\n"
+    "  --mode once|all     recording: refuse existing files (default), or replace them; the "
+    "recording\n"
+    "                      of a trial that ends in an error is set aside as TASK.failed.yaml\n"
+    "  --match body|order  replay: how requests find their recording\n"
+    "  --strict            replay: unused recordings and drift are errors (exit 3)\n"
+    "  --model NAME  --base-url URL  --provider openai  --stream  --temperature X  --max-tokens N  "
+    "--seed N\n"
+    "                      as for assay run; {task} in the URL stands for the task's id\n"
     "\n"
     "the evaluation\n"
     "  --filter TAG        only tasks with this tag\n"
+    "  --task ID,...       only these tasks\n"
     "  --trials N          trials a task (default: as the set says)\n"
     "  --jobs N            sessions in flight (default 16); results are the same for every N\n"
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
-    "  --json              a line a trial as in results.jsonl, then {\"summary\": ...}\n"
+    "  --json              a line a trial as in results.jsonl, then {\"summary\": ..., \"run\": "
+    "DIR}\n"
     "\n"
     "exit status: 0 all passed, 1 a task failed, 2 bad input, 3 a recording is missing or stale,\n"
     "4 endpoint or disk, 130 interrupted\n"
@@ -61,7 +66,10 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
                                      {"json", OPTION_FLAG, json, 0, 0},
                                      {"model", OPTION_TEXT, &o->model, 0, 0},
                                      {"base-url", OPTION_TEXT, &o->base_url, 0, 0},
+                                     {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
+                                     {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
                                      {"filter", OPTION_TEXT, &o->filter, 0, 0},
+                                     {"task", OPTION_TEXT, &o->task, 0, 0},
                                      {"out", OPTION_TEXT, &o->out, 0, 0},
                                      {"trials", OPTION_INT, &o->trials, 1, 1000000},
                                      {"jobs", OPTION_INT, &o->jobs, 1, 100000},
@@ -85,9 +93,8 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
     o->seed = (uint64_t)seed;
     enum cassette_match how = CASSETTE_BODY;
     rc = mode_parse(mode, o->source, &o->overwrite, e);
-    if (rc == 0) {
-        rc = match_parse(match, &how, e);
-    }
+    rc = rc != 0 ? rc : match_parse(match, o->strict, o->source, &how, e);
+    rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     o->match_order = how == CASSETTE_ORDER;
     return rc != 0 ? rc : provider_check(provider, e);
 }
@@ -101,6 +108,7 @@ static bool print_report(const struct eval_report *r, bool json)
         }
         buf_addz(&out, "{\"summary\":");
         eval_summary_json(&out, &r->summary);
+        json_put_text(&out, "run", str_of(r->out));
         buf_addz(&out, "}\n");
     } else {
         report_table(&out, r, want_color(STDOUT_FILENO));
@@ -150,6 +158,10 @@ static int run(int argc, char **argv)
     int status = report->exit_status;
     if (!print_report(report, json)) {
         status = exit_worse(status, EXIT_ENVIRONMENT);
+    }
+    if (o.source == EVAL_RECORD) {
+        tell("recorded %zu cassette%s into %s", report->recorded, report->recorded == 1 ? "" : "s",
+             o.cassettes);
     }
     eval_report_free(report);
     return status;

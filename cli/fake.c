@@ -10,7 +10,7 @@ static const char help_text[] =
     "  --json   a line a finding: file, line, column, severity, code, message\n"
     "\n"
     "example\n"
-    "  assay fake check goldens/quickstart/margin.script.yaml\n";
+    "  assay fake check goldens/quickstart/margin-drop.script.yaml\n";
 
 static void check_file(const char *path, struct findings *findings)
 {
@@ -23,9 +23,15 @@ static void check_file(const char *path, struct findings *findings)
     fake_free(script);
 }
 
-static int run(int argc, char **argv)
+static int check(int argc, char **argv)
 {
     return check_files(argc, argv, "fake", "script", check_file);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct sub_verb subs[] = {{"check", check}};
+    return sub_verb_run("fake", subs, 1, argc, argv);
 }
 
 const struct verb verb_fake = {"fake", "check scripts of fake models", help_text, run};

@@ -41,9 +41,15 @@ static void check_file(const char *path, struct findings *findings)
     golden_free(set);
 }
 
-static int run(int argc, char **argv)
+static int check(int argc, char **argv)
 {
     return check_files(argc, argv, "golden", "golden set", check_file);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct sub_verb subs[] = {{"check", check}};
+    return sub_verb_run("golden", subs, 1, argc, argv);
 }
 
 const struct verb verb_golden = {"golden", "check golden sets", help_text, run};

@@ -20,9 +20,11 @@ static int help(void)
     buf_addz(
         &out,
         "\nexamples:\n"
-        "  assay run --fake margin.script.yaml --tools calculator \"What is 42.4-38.2?\"\n"
+        "  assay run --fake goldens/quickstart/margin-drop.script.yaml --tools "
+        "goldens/quickstart/tools.yaml \\\n"
+        "      \"By how much did the margin fall?\"\n"
         "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart\n"
-        "  assay cassette show recording.yaml\n\n"
+        "  assay cassette show cassettes/quickstart/margin-drop.yaml\n\n"
         "exit status: 0 all well, 1 an expectation failed or a run did not complete, 2 bad usage "
         "or input,\n3 cassette miss or drift, 4 environment (endpoint, disk), 130 interrupted\n");
     bool written = put_out(buf_str(&out));
@@ -40,19 +42,34 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
-static int unknown_verb(const char *word)
+/* A first word that means nothing; what: "verb" or "option". */
+static int unknown(const char *what, const char *word, const char *const *names, size_t n)
 {
-    const char *names[N_VERBS];
-    for (size_t i = 0; i < N_VERBS; i++) {
-        names[i] = verbs[i]->name;
-    }
-    const char *close = text_closest(str_of(word), names, N_VERBS);
+    const char *close = text_closest(str_of(word), names, n);
     if (close != NULL) {
-        tell("there is no verb \"%s\"; did you mean \"%s\"?", word, close);
+        tell("there is no %s \"%s\"; did you mean \"%s\"?", what, word, close);
     } else {
-        tell("there is no verb \"%s\"; assay --help lists them", word);
+        tell("there is no %s \"%s\"; assay --help lists them", what, word);
     }
     return EXIT_USAGE;
+}
+
+static int unknown_word(const char *word)
+{
+    static const char *const options[] = {"--help", "--version", "-h"};
+    const char *names[N_VERBS + 2] = {"help", "version"};
+    for (size_t i = 0; i < N_VERBS; i++) {
+        names[i + 2] = verbs[i]->name;
+    }
+    if (word[0] == '-') {
+        return unknown("option", word, options, sizeof options / sizeof options[0]);
+    }
+    return unknown("verb", word, names, N_VERBS + 2);
+}
+
+static int help_of(const struct verb *verb)
+{
+    return put_out(str_of(verb->help)) ? EXIT_OK : EXIT_ENVIRONMENT;
 }
 
 /* Whether --help or -h stands among the words before a "--". */
@@ -73,19 +90,17 @@ int main(int argc, char **argv)
         help();
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--version") == 0) {
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "version") == 0) {
         return put_out(STR("assay " ASSAY_VERSION "\n")) ? EXIT_OK : EXIT_ENVIRONMENT;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
+    bool asks = strcmp(argv[1], "help") == 0;
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (asks && argc == 2)) {
         return help();
     }
-    const struct verb *verb = find_verb(argv[1]);
+    const char *word = asks ? argv[2] : argv[1];
+    const struct verb *verb = find_verb(word);
     if (verb == NULL) {
-        return unknown_verb(argv[1]);
+        return unknown_word(word);
     }
-    if (wants_help(argc - 2, argv + 2)) {
-        return put_out(str_of(verb->help)) ? EXIT_OK : EXIT_ENVIRONMENT;
-    }
-    return verb->run(argc - 2, argv + 2);
+    return asks || wants_help(argc - 2, argv + 2) ? help_of(verb) : verb->run(argc - 2, argv + 2);
 }

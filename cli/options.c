@@ -223,9 +223,13 @@ int mode_parse(const char *mode, enum eval_source source, bool *overwrite, struc
                    mode);
 }
 
-int match_parse(const char *match, enum cassette_match *out, struct err *e)
+int match_parse(const char *match, bool strict, enum eval_source source, enum cassette_match *out,
+                struct err *e)
 {
     *out = CASSETTE_BODY;
+    if (source != EVAL_REPLAY && (match != NULL || strict)) {
+        return err_set(e, ERR_USAGE, "--%s goes with --replay", match != NULL ? "match" : "strict");
+    }
     if (match == NULL || strcmp(match, "body") == 0) {
         return 0;
     }
@@ -234,6 +238,17 @@ int match_parse(const char *match, enum cassette_match *out, struct err *e)
         return 0;
     }
     return err_set(e, ERR_USAGE, "--match wants body or order, got \"%s\"", match);
+}
+
+int temperature_check(const char *text, struct err *e)
+{
+    int64_t scaled;
+    struct str s = str_of(text);
+    if (text != NULL &&
+        (s.n > 12 || !plain_number(s) || !num_scaled(s, 6, &scaled) || scaled > 2000000)) {
+        return err_set(e, ERR_USAGE, "--temperature wants a number from 0 to 2, got \"%s\"", text);
+    }
+    return 0;
 }
 
 static bool is_port(struct str s)

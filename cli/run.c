@@ -45,12 +45,11 @@ static const char help_text[] =
     "  --json              print the last line of the event log instead of the answer\n"
     "\n"
     "examples\n"
-    "  assay run --fake margin.script.yaml --tools calculator --trace t.jsonl \"By how much did "
-    "the "
-    "margin fall?\"\n"
-    "  assay run --model gpt-4.1-mini --record order.yaml --tools tools.yaml \"Where is order "
-    "123?\"\n"
-    "  assay run --replay order.yaml --tools tools.yaml \"Where is order 123?\"\n";
+    "  assay run --fake goldens/quickstart/margin-drop.script.yaml --tools "
+    "goldens/quickstart/tools.yaml \\\n"
+    "      --trace t.jsonl \"By how much did the margin fall?\"\n"
+    "  assay run --model gpt-4.1-mini --record clock.yaml --tools now \"What time is it?\"\n"
+    "  assay run --replay clock.yaml --tools now \"What time is it?\"\n";
 
 /* What the command line asked for. */
 struct request {
@@ -119,23 +118,12 @@ static int choose_source(const struct request *q, struct rig_options *o, struct 
     return mode_parse(q->mode, o->source, &o->overwrite, e);
 }
 
-static int check_number(const char *text, struct err *e)
-{
-    int64_t scaled;
-    struct str s = str_of(text);
-    if (text != NULL &&
-        (s.n > 12 || !plain_number(s) || !num_scaled(s, 6, &scaled) || scaled > 2000000)) {
-        return err_set(e, ERR_USAGE, "--temperature wants a number from 0 to 2, got \"%s\"", text);
-    }
-    return 0;
-}
-
 static int fill_options(const struct request *q, struct arena *arena, struct rig_options *o,
                         struct err *e)
 {
     int rc = choose_source(q, o, e);
     if (rc == 0) {
-        rc = match_parse(q->match, &o->match, e);
+        rc = match_parse(q->match, q->strict, o->source, &o->match, e);
     }
     if (rc == 0) {
         rc = provider_check(q->provider, e);
@@ -144,7 +132,7 @@ static int fill_options(const struct request *q, struct arena *arena, struct rig
         rc = base_url_check(o->base_url, e);
     }
     if (rc == 0) {
-        rc = check_number(q->temperature, e);
+        rc = temperature_check(q->temperature, e);
     }
     if (rc == 0 && q->budget != NULL) {
         rc = budget_parse(q->budget, &o->budget, e);
@@ -205,31 +193,23 @@ static void on_interrupt(void *ctx, int signal)
 
 static int report_replay(const struct request *q, const struct player_report *p)
 {
-    int status = EXIT_OK;
-    if (p->misses > 0) {
-        tell("%.*s", STR_FMT(p->miss_text));
-        status = EXIT_MISS;
+    struct buf text = {0};
+    bool error = replay_text(p, q->strict, &text);
+    if (text.n > 0) {
+        tell("%.*s", STR_FMT(buf_str(&text)));
     }
-    if (p->drifts > 0) {
-        tell("%zu request%s differed from the recording:\n%.*s", p->drifts,
-             p->drifts == 1 ? "" : "s", STR_FMT(p->drift_text));
-        status = q->strict ? EXIT_MISS : status;
-    }
-    if (p->unused > 0 && q->strict) {
-        tell("%.*s", STR_FMT(p->unused_text));
-        status = EXIT_MISS;
-    }
-    return status;
+    buf_free(&text);
+    return error ? EXIT_MISS : EXIT_OK;
 }
 
 static bool print_result(struct running *r, const struct rig_outcome *o)
 {
     const struct request *q = r->request;
+    if (q->trace != NULL && strcmp(q->trace, "-") == 0) {
+        return true; /* the log is there already, run_end too */
+    }
     if (q->json) {
         return put_out(buf_str(&r->last_line));
-    }
-    if (q->trace != NULL && strcmp(q->trace, "-") == 0) {
-        return true;
     }
     if (r->shown) {
         return put_out(STR("\n"));
@@ -252,8 +232,10 @@ static int report(struct running *r)
         tell_error(&r->trace_error);
         status = EXIT_ENVIRONMENT; /* the run was cancelled for it */
     } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
-        tell("%s: %.*s%s%.*s%s", run_status_name(o.result.status), STR_FMT(o.result.reason),
-             o.note.n > 0 ? " (" : "", STR_FMT(o.note), o.note.n > 0 ? ")" : "");
+        const char *script = o.result.status == RUN_SCRIPT_MISMATCH ? o.script : NULL;
+        tell("%s: %s%s%.*s%s%.*s%s", run_status_name(o.result.status), script == NULL ? "" : script,
+             script == NULL ? "" : ": ", STR_FMT(o.result.reason), o.note.n > 0 ? " (" : "",
+             STR_FMT(o.note), o.note.n > 0 ? ")" : "");
     }
     status = exit_worse(status, report_replay(r->request, &o.replay));
     if (o.leftover.n > 0 && o.result.status == RUN_COMPLETED) {

@@ -29,21 +29,11 @@ int exit_of_code(int code)
 
 int exit_of_status(enum run_status s)
 {
-    switch (s) {
-    case RUN_COMPLETED: return EXIT_OK;
-    case RUN_MAX_STEPS:
-    case RUN_TOKEN_BUDGET:
-    case RUN_TIME_BUDGET:
-    case RUN_COST_BUDGET:
-    case RUN_CALL_BUDGET:
-    case RUN_REPEATED_CALLS:
-    case RUN_NO_PROGRESS:
-    case RUN_TRUNCATED:
-    case RUN_REFUSED:
-    case RUN_SCRIPT_MISMATCH: return EXIT_FAILED;
-    case RUN_MODEL_ERROR: return EXIT_ENVIRONMENT;
-    case RUN_CASSETTE_MISS: return EXIT_MISS;
-    case RUN_CANCELLED: return EXIT_INTERRUPTED;
+    switch (eval_outcome_of_status(s)) {
+    case EVAL_PASS: return EXIT_OK;
+    case EVAL_FAIL: return EXIT_FAILED;
+    case EVAL_ERROR: return s == RUN_CASSETTE_MISS ? EXIT_MISS : EXIT_ENVIRONMENT;
+    case EVAL_NONE: return EXIT_INTERRUPTED;
     }
     return EXIT_FAILED;
 }
@@ -65,14 +55,37 @@ int exit_worse(int a, int b)
     return gravity(a) >= gravity(b) ? a : b;
 }
 
+/* What came from a model or a file must not move the cursor. */
+static char harmless(char c)
+{
+    return ((unsigned char)c < ' ' && c != '\n') || c == 0x7f ? ' ' : c;
+}
+
 void tell(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fputs("assay: ", stderr);
-    vfprintf(stderr, fmt, args);
-    fputc('\n', stderr);
+    int n = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
+    char *text = mem_alloc((size_t)(n < 0 ? 0 : n) + 1);
+    va_start(args, fmt);
+    struct str rest = {text,
+                       n > 0 && vsnprintf(text, (size_t)n + 1, fmt, args) == n ? (size_t)n : 0};
+    va_end(args);
+    struct buf out = {0};
+    buf_addz(&out, "assay: ");
+    while (rest.n > 0 && strchr(" \n", rest.p[rest.n - 1]) != NULL) {
+        rest.n--;
+    }
+    for (size_t i = 0; i < rest.n; i++) {
+        bool inner = i > 0 && rest.p[i - 1] == '\n' && rest.p[i] != '\n' && rest.p[i] != ' ';
+        buf_addz(&out, inner ? "  " : "");
+        buf_char(&out, harmless(rest.p[i]));
+    }
+    buf_char(&out, '\n');
+    fwrite(out.p, 1, out.n, stderr);
+    buf_free(&out);
+    free(text);
 }
 
 int tell_error(const struct err *e)
@@ -153,38 +166,19 @@ int findings_end(struct findings *f, const char *what, size_t n_files)
     return !written ? EXIT_ENVIRONMENT : f->errors > 0 ? EXIT_USAGE : EXIT_OK;
 }
 
-int check_files(int argc, char **argv, const char *verb, const char *what,
-                void (*check_file)(const char *path, struct findings *f))
-{
-    struct findings findings = {0};
-    const struct option options[] = {{"json", OPTION_FLAG, &findings.json, 0, 0}};
-    struct words words;
-    struct err e;
-    if (options_parse(options, 1, argc, argv, &words, &e) != 0) {
-        return tell_error(&e);
-    }
-    if (words.n < 2 || strcmp(words.at[0], "check") != 0) {
-        tell("%s wants: check FILE...; assay %s --help shows an example", verb, verb);
-        return EXIT_USAGE;
-    }
-    for (size_t i = 1; i < words.n; i++) {
-        check_file(words.at[i], &findings);
-    }
-    return findings_end(&findings, what, words.n - 1);
-}
-
 static int add_builtins(struct toolset *t, struct str names, struct err *e)
 {
-    while (names.n > 0) {
+    for (bool more = names.n > 0; more;) {
         size_t comma = str_find(names, STR(","));
-        int rc = toolset_add_builtin(t, str_slice(names, 0, comma), e);
+        struct str name = str_trim(str_slice(names, 0, comma));
+        int rc = name.n == 0
+                     ? err_set(e, ERR_USAGE, "--tools: a comma must stand between two tools")
+                     : toolset_add_builtin(t, name, e);
         if (rc != 0) {
             return rc;
         }
-        if (comma == names.n - 1) {
-            return err_set(e, ERR_USAGE, "--tools ends with a comma; expected one more tool");
-        }
-        names = comma == SIZE_MAX ? (struct str){NULL, 0} : str_slice(names, comma + 1, names.n);
+        more = comma != SIZE_MAX;
+        names = more ? str_slice(names, comma + 1, names.n) : names;
     }
     return 0;
 }

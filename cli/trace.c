@@ -1,4 +1,3 @@
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -17,14 +16,16 @@ static const char help_text[] = "assay trace: event logs\n"
                                 "  --full   do not shorten results\n"
                                 "\n"
                                 "example\n"
-                                "  assay trace show runs/quickstart/traces/margin-drop.jsonl\n";
+                                "  assay trace show runs/today/traces/margin-drop.jsonl\n";
 
-static int show_file(const char *path, bool full)
+/* heading: printed before it; may be empty. */
+static int show_file(const char *path, bool full, struct str heading)
 {
     struct arena *arena = arena_new();
     struct str log;
     struct err e;
     struct buf out = {0};
+    buf_add(&out, heading);
     int rc = file_read(arena, path, TRACE_BYTES_MAX, &log, &e);
     if (rc == 0) {
         rc = report_trace(&out, path, log, full, want_color(STDOUT_FILENO), &e);
@@ -38,7 +39,7 @@ static int show_file(const char *path, bool full)
     return status;
 }
 
-static int run(int argc, char **argv)
+static int show(int argc, char **argv)
 {
     bool full = false;
     const struct option options[] = {{"full", OPTION_FLAG, &full, 0, 0}};
@@ -47,15 +48,26 @@ static int run(int argc, char **argv)
     if (options_parse(options, 1, argc, argv, &words, &e) != 0) {
         return tell_error(&e);
     }
-    if (words.n < 2 || strcmp(words.at[0], "show") != 0) {
-        tell("trace wants: show FILE...; assay trace --help shows an example");
+    if (words.n == 0) {
+        tell("trace show wants a file: FILE...; assay trace --help shows an example");
         return EXIT_USAGE;
     }
     int status = EXIT_OK;
-    for (size_t i = 1; i < words.n; i++) {
-        status = exit_worse(status, show_file(words.at[i], full));
+    for (size_t i = 0; i < words.n; i++) {
+        struct buf heading = {0};
+        if (words.n > 1) {
+            buf_fmt(&heading, "%s==> %s <==\n", i > 0 ? "\n" : "", words.at[i]);
+        }
+        status = exit_worse(status, show_file(words.at[i], full, buf_str(&heading)));
+        buf_free(&heading);
     }
     return status;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct sub_verb subs[] = {{"show", show}};
+    return sub_verb_run("trace", subs, 1, argc, argv);
 }
 
 const struct verb verb_trace = {"trace", "show event logs", help_text, run};

@@ -1,0 +1,77 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "kernel/base/arena.h"
+#include "kernel/base/text.h"
+
+enum { SUBS_MAX = 16 };
+
+/* "check, show" */
+static void list_subs(struct buf *out, const struct sub_verb *subs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_fmt(out, "%s%s", i > 0 ? ", " : "", subs[i].name);
+    }
+    buf_char(out, '\0');
+}
+
+static int tell_unknown(const char *verb, const struct sub_verb *subs, size_t n, const char *word)
+{
+    const char *names[SUBS_MAX];
+    struct buf list = {0};
+    list_subs(&list, subs, n);
+    for (size_t i = 0; i < n && i < SUBS_MAX; i++) {
+        names[i] = subs[i].name;
+    }
+    if (word == NULL) {
+        tell("%s wants one of: %s; assay %s --help shows an example", verb, list.p, verb);
+    } else {
+        const char *close = text_closest(str_of(word), names, n < SUBS_MAX ? n : SUBS_MAX);
+        tell("%s knows no \"%s\"%s%s%s; it knows: %s", verb, word,
+             close == NULL ? "" : "; did you mean \"", close == NULL ? "" : close,
+             close == NULL ? "" : "\"?", list.p);
+    }
+    buf_free(&list);
+    return EXIT_USAGE;
+}
+
+int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc && argv[at][0] == '-') { /* flags may stand before it */
+        at++;
+    }
+    const char *word = at < argc ? argv[at] : NULL;
+    for (size_t i = 0; word != NULL && i < n; i++) {
+        if (strcmp(word, subs[i].name) == 0) {
+            char **rest = mem_alloc((size_t)argc * sizeof *rest);
+            memcpy(rest, argv, (size_t)at * sizeof *rest);
+            memcpy(rest + at, argv + at + 1, (size_t)(argc - at - 1) * sizeof *rest);
+            int status = subs[i].run(argc - 1, rest);
+            free(rest);
+            return status;
+        }
+    }
+    return tell_unknown(verb, subs, n, word);
+}
+
+int check_files(int argc, char **argv, const char *verb, const char *what,
+                void (*check_file)(const char *path, struct findings *f))
+{
+    struct findings findings = {0};
+    const struct option options[] = {{"json", OPTION_FLAG, &findings.json, 0, 0}};
+    struct words words;
+    struct err e;
+    if (options_parse(options, 1, argc, argv, &words, &e) != 0) {
+        return tell_error(&e);
+    }
+    if (words.n == 0) {
+        tell("%s check wants a file: FILE...; assay %s --help shows an example", verb, verb);
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < words.n; i++) {
+        check_file(words.at[i], &findings);
+    }
+    return findings_end(&findings, what, words.n);
+}
