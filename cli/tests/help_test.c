@@ -91,7 +91,7 @@ static void bad_usage(void)
         {{"golden"}, "check"},
         {{"golden", "chek", "a.yaml"}, "check"},
         {{"golden", "check"}, "FILE"},
-        {{"cassette", "show"}, "file"},
+        {{"cassette", "show"}, "show wants"},
         {{"cassette", "shwo", "a"}, "show"},
         {{"cassette"}, "show"},
         {{"fake"}, "check"},
