@@ -365,9 +365,27 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
     return rc;
 }
 
+/* A replay starts no commands. Tasks in a row mostly share their tools. */
+static int check_programs(const struct eval_options *o, const struct plan *p, struct err *e)
+{
+    const struct toolset *checked = NULL;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && o->source != EVAL_REPLAY && i < p->n; i++) {
+        const struct toolset *tools = p->items[i].task->tools;
+        if (tools != NULL && tools != checked) {
+            rc = toolset_programs(tools, e);
+            checked = tools;
+        }
+    }
+    return rc;
+}
+
 static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     int rc = check_source_options(o, e);
+    if (rc == 0) {
+        rc = check_programs(o, p, e);
+    }
     if (rc == 0 && o->source == EVAL_RECORD) {
         rc = dir_make(o->cassettes, e);
     }

@@ -18,10 +18,11 @@ struct rig_options {
     struct str prompt;
     struct str system; /* p NULL = none */
     struct budget budget;
-    struct str model;       /* n 0 = the script's or the cassette's */
-    struct str base_url;    /* n 0 = the provider's own */
-    struct str api_key;     /* n 0 = none */
-    bool stream;            /* a replay also streams when its cassette's first request did */
+    struct str model;    /* n 0 = the script's or the cassette's */
+    struct str base_url; /* n 0 = the provider's own */
+    struct str api_key;  /* n 0 = none */
+    /* In a replay what its cassette's first request has counts where these leave it open. */
+    bool stream;
     struct str temperature; /* number text; n 0 = not sent */
     int64_t max_tokens;     /* -1 = not sent */
     uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
@@ -37,11 +38,13 @@ struct rig_options {
 
 /* Loads what is named and starts the run in the loop's next turn. ERR_NOT_FOUND, ERR_INPUT, ERR_IO,
  * ERR_LIMIT: the script or cassette. ERR_EXISTS: the cassette to write is there already. ERR_USAGE:
- * no model is named. */
+ * no model is named. ERR_IO also: the program of a command tool is not there, where the run
+ * would start it. */
 int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
             struct err *e) MUST_CHECK;
 
-/* Ends the run with status cancelled; done is called. Nothing after the end. */
+/* Ends the run with status cancelled; done is called. Nothing after the end. What a recording then
+ * still waited for is left out of it, so that its replay ends there as a miss. */
 void rig_cancel(struct rig *r, struct str reason);
 
 /* What a finished run came to. Views are valid until rig_free. */
@@ -51,6 +54,7 @@ struct rig_outcome {
     const struct eval_call *calls; /* made, without a terminal tool's */
     size_t n_calls;
     struct player_report replay; /* EVAL_REPLAY: misses, drift, unused interactions */
+    const char *script;          /* EVAL_FAKE: its file, which no log names; else NULL */
     struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
     struct str warning;          /* of loading the cassette; n 0 = none */
     struct str note; /* what else may help where a call of the model broke; n 0 = nothing */

@@ -319,8 +319,12 @@ struct str fake_leftover(struct fake_session *f)
         if (step->times == FAKE_FOREVER && f->used[i] > 0) {
             continue;
         }
-        buf_addz(&f->leftover,
-                 f->leftover.n == 0 ? "the script was not played to its end: step " : ", ");
+        if (f->leftover.n > 0) {
+            buf_addz(&f->leftover, ", ");
+        } else {
+            buf_fmt(&f->leftover, "the script%s%s was not played to its end: step ",
+                    s->file == NULL ? "" : " ", s->file == NULL ? "" : s->file);
+        }
         buf_fmt(&f->leftover, "%zu (line %u)", i + 1, step->line);
         if (f->used[i] > 0) {
             buf_fmt(&f->leftover, " was asked for %lld of %lld times", (long long)f->used[i],

@@ -18,6 +18,7 @@ void fake_free(struct fake_script *s); /* NULL allowed */
 
 struct str fake_model(const struct fake_script *s); /* its name; "fake-1" by default */
 uint64_t fake_seed(const struct fake_script *s);
+const char *fake_path(const struct fake_script *s); /* its file; NULL = its document has none */
 
 /* One session's walk through a script. The script must outlive it. */
 struct fake_session;
@@ -42,7 +43,8 @@ struct fake_answer {
 };
 void fake_answer(struct fake_session *f, struct str url, struct str body, struct fake_answer *out);
 
-/* Steps that were never asked for, as a line for people; n 0 = none left. Valid until free. */
+/* Steps that were never asked for, as a line for people that names the script's file; n 0 = none
+ * left. Valid until free. */
 struct str fake_leftover(struct fake_session *f);
 
 /* The session as a transport under a scheduler (owned by the caller; the session must outlive it).

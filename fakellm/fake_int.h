@@ -90,6 +90,7 @@ struct fake_step {
 
 struct fake_script {
     struct arena *own; /* the document, where the script owns it; else NULL */
+    const char *file;  /* of the document; may be NULL */
     struct str model;
     uint64_t seed;
     bool rules; /* `steps` are rules */

@@ -53,6 +53,7 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
     const struct val *steps = NULL;
     const struct val *rules = NULL;
     s->model = STR("fake-1");
+    s->file = d.file;
     int rc = doc_keys(d, root, "a fake script", keys, e);
     rc = rc != 0 ? rc : doc_version(d, root, e);
     rc = rc != 0 ? rc : doc_str(d, root, "model", DOC_OPTIONAL, &s->model, e);
@@ -125,6 +126,11 @@ void fake_free(struct fake_script *s)
 struct str fake_model(const struct fake_script *s)
 {
     return s->model;
+}
+
+const char *fake_path(const struct fake_script *s)
+{
+    return s->file;
 }
 
 uint64_t fake_seed(const struct fake_script *s)

@@ -356,7 +356,8 @@ const char *path_dir(struct arena *arena, const char *path)
 
 const char *path_join(struct arena *arena, const char *dir, const char *name)
 {
-    if (name[0] == '/') {
+    bool here = strcmp(dir, ".") == 0 && name[0] != '-'; /* "-" alone has a meaning of its own */
+    if (name[0] == '/' || here) {
         return arena_cstr(arena, str_of(name));
     }
     bool has_slash = str_ends(str_of(dir), "/");

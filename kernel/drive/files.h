@@ -36,7 +36,7 @@ bool path_is_dir(const char *path);
 
 /* The part of path before its last slash, "." when there is none; in arena. */
 const char *path_dir(struct arena *arena, const char *path);
-/* dir/name, or name when it is absolute; in arena. */
+/* dir/name, or name when it is absolute or dir is "."; in arena. */
 const char *path_join(struct arena *arena, const char *dir, const char *name);
 
 /* Unix time in milliseconds; random 64 bits from the system. */

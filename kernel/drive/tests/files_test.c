@@ -145,11 +145,8 @@ static void splits_and_joins_paths(void)
     } dirs[] = {{"a", "."}, {"a/b", "a"}, {"/a", "/"}, {"/a/b/c", "/a/b"}, {"a/", "a"}, {"", "."}};
     static const struct {
         const char *dir, *name, *want;
-    } joins[] = {{"a", "b", "a/b"},
-                 {"a/", "b", "a/b"},
-                 {"a", "/b", "/b"},
-                 {".", "b", "./b"},
-                 {"/", "b", "/b"}};
+    } joins[] = {{"a", "b", "a/b"}, {"a/", "b", "a/b"}, {"a", "/b", "/b"},
+                 {".", "b", "b"},   {".", "-", "./-"},  {"/", "b", "/b"}};
     for (size_t i = 0; i < sizeof dirs / sizeof dirs[0]; i++) {
         CHECK_TEXT(path_dir(a, dirs[i].path), dirs[i].dir);
     }
