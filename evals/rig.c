@@ -55,18 +55,6 @@ static void live_identity(struct rig *r)
     r->config.started_at = time_text(r->arena, clock_unix_ms());
 }
 
-/* The first request to a model in a recording, or NULL. */
-static const struct val *first_request(const struct cassette *c)
-{
-    enum wire_format format;
-    for (size_t i = 0; i < c->n; i++) {
-        if (!c->items[i].tool && wire_of_url(c->items[i].uri, &format)) {
-            return c->items[i].request_json;
-        }
-    }
-    return NULL;
-}
-
 static int load_script(struct rig *r, struct err *e)
 {
     int rc = fake_load(r->options.path, &r->script, e);
@@ -79,6 +67,32 @@ static int load_script(struct rig *r, struct err *e)
         r->config.model = fake_model(r->script);
     }
     return 0;
+}
+
+/* What the options leave open is as in the recording's first request, so that a replay need not
+ * repeat it. */
+static void adopt_request(struct rig *r, const struct val *first)
+{
+    struct rig_options *o = &r->options;
+    const struct val *stream = val_get(first, "stream");
+    const struct val *temperature = val_get(first, "temperature");
+    const struct val *max = val_get(first, "max_completion_tokens");
+    int64_t max_tokens;
+    if (r->config.model.n == 0) {
+        r->config.model = val_text(val_get(first, "model"));
+    }
+    if (val_is(stream, VAL_BOOL) && stream->boolean) {
+        o->stream = true;
+    }
+    if (o->temperature.n == 0 && val_is(temperature, VAL_NUMBER)) {
+        o->temperature = temperature->text;
+    }
+    if (!val_is(max, VAL_NUMBER)) {
+        max = val_get(first, "max_tokens");
+    }
+    if (o->max_tokens < 0 && val_int(max, &max_tokens) && max_tokens >= 0) {
+        o->max_tokens = max_tokens;
+    }
 }
 
 static int load_cassette(struct rig *r, struct err *e)
@@ -95,20 +109,19 @@ static int load_cassette(struct rig *r, struct err *e)
     if (c->started_at.n > 0) {
         r->config.started_at = c->started_at;
     }
-    const struct val *first = first_request(c);
-    if (r->config.model.n == 0) {
-        r->config.model = val_text(val_get(first, "model"));
+    struct buf why = {0};
+    const struct interaction *first = cassette_session(c, &why);
+    if (first == NULL) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
+    } else {
+        adopt_request(r, first->request_json);
+        if (r->config.model.n == 0) {
+            rc = err_at(e, ERR_INPUT, c->path, first->line, 1,
+                        "its first request names no model: give --model NAME");
+        }
     }
-    if (r->config.model.n == 0) {
-        return err_at(e, ERR_INPUT, c->path, 0, 0, "%s",
-                      first == NULL ? "holds no request to a model, so there is nothing to replay"
-                                    : "its first request names no model: give --model NAME");
-    }
-    const struct val *stream = val_get(first, "stream");
-    if (val_is(stream, VAL_BOOL) && stream->boolean) {
-        r->options.stream = true;
-    }
-    return 0;
+    buf_free(&why);
+    return rc;
 }
 
 /* What the source needs before there is a clock. */
@@ -176,6 +189,31 @@ static void on_note(void *ctx, struct str text)
     buf_add(&r->note, text);
 }
 
+/* A log that cannot be written cancels the run. */
+static int on_log(void *ctx, struct str lines)
+{
+    struct rig *r = ctx;
+    int rc = r->options.log == NULL ? 0 : r->options.log(r->options.ctx, lines);
+    if (rc != 0 && r->recorder != NULL) {
+        recorder_abandon(r->recorder);
+    }
+    return rc;
+}
+
+static void on_delta(void *ctx, struct str text)
+{
+    struct rig *r = ctx;
+    r->options.delta(r->options.ctx, text);
+}
+
+static void on_done(void *ctx)
+{
+    struct rig *r = ctx;
+    if (r->options.done != NULL) {
+        r->options.done(r->options.ctx);
+    }
+}
+
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
@@ -199,10 +237,10 @@ static void start_session(struct rig *r)
                                       .stream = o->stream,
                                       .temperature = o->temperature,
                                       .max_tokens = o->max_tokens,
-                                      .ctx = o->ctx,
-                                      .log = o->log,
-                                      .delta = o->delta,
-                                      .done = o->done};
+                                      .ctx = r,
+                                      .log = on_log,
+                                      .delta = o->delta == NULL ? NULL : on_delta,
+                                      .done = on_done};
     r->session = session_new(&session);
 }
 
@@ -219,6 +257,12 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     if (!time_parse(r->config.started_at, &r->started_at_ms)) {
         return err_set(e, ERR_INPUT, "%s: started_at is no time like %s", r->options.path,
                        EPOCH_TEXT);
+    }
+    if (r->options.source != EVAL_REPLAY) {
+        rc = toolset_programs(r->options.tools, e);
+    }
+    if (rc != 0) {
+        return rc;
     }
     r->sched = live ? sched_real(loop) : sched_virtual(loop);
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
@@ -245,8 +289,12 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, st
     return 0;
 }
 
+/* What a cancel stops is no part of the recording: it would replay as an endpoint that hangs. */
 void rig_cancel(struct rig *r, struct str reason)
 {
+    if (r->recorder != NULL) {
+        recorder_abandon(r->recorder);
+    }
     session_cancel(r->session, reason);
 }
 
@@ -303,6 +351,7 @@ void rig_outcome(struct rig *r, struct rig_outcome *out)
         out->replay = player_report(r->player);
     }
     if (r->fake != NULL) {
+        out->script = fake_path(r->script);
         out->leftover = fake_leftover(r->fake);
     }
 }
@@ -341,6 +390,9 @@ int rig_free(struct rig *r, struct err *e)
     int rc = 0;
     if (r == NULL) {
         return 0;
+    }
+    if (r->recorder != NULL) {
+        recorder_abandon(r->recorder); /* a run that is over has no call open */
     }
     session_free(r->session);
     if (r->llm != NULL) {
