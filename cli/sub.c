@@ -28,9 +28,9 @@ static int tell_unknown(const char *verb, const struct sub_verb *subs, size_t n,
         tell("%s wants one of: %s; assay %s --help shows an example", verb, list.p, verb);
     } else {
         const char *close = text_closest(str_of(word), names, n < SUBS_MAX ? n : SUBS_MAX);
-        tell("%s knows no \"%s\"%s%s%s; it knows: %s", verb, word,
+        tell("%s has no \"%s\" (it has: %s)%s%s%s", verb, word, list.p,
              close == NULL ? "" : "; did you mean \"", close == NULL ? "" : close,
-             close == NULL ? "" : "\"?", list.p);
+             close == NULL ? "" : "\"?");
     }
     buf_free(&list);
     return EXIT_USAGE;

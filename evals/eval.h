@@ -80,7 +80,9 @@ struct eval_options {
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
     bool overwrite;        /* EVAL_RECORD: --mode all */
-    const char *mend; /* EVAL_REPLAY: the command that records anew, shown with misses; or NULL */
+    /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
+     * trial's miss adds --task where there is none. */
+    const char *mend;
     bool match_order;
     bool strict;
     const char *model;    /* NULL = the cassette's or script's, or MODEL */

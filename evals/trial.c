@@ -92,6 +92,18 @@ static struct str base_url(const struct trial *t)
     return s;
 }
 
+/* The command that records anew, for this task alone. */
+static struct str mend_task(const struct trial *t)
+{
+    const char *verb = "assay eval ";
+    struct str mend = str_of(t->o->mend);
+    if (t->o->task != NULL || !str_starts(mend, verb)) {
+        return mend;
+    }
+    return arena_printf(t->arena, "%s--task %.*s %s", verb, STR_FMT(t->item->task->id),
+                        t->o->mend + strlen(verb));
+}
+
 static int start(struct trial *t, const struct plan *plan)
 {
     const struct golden_task *task = t->item->task;
@@ -113,7 +125,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .temperature = str_of(t->o->temperature),
                               .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
                               .seed = seed_of(t, name),
-                              .mend = str_of(t->o->mend),
+                              .mend = mend_task(t),
                               .identity = name,
                               .ctx = t,
                               .log = on_log,
@@ -167,10 +179,11 @@ static void make_error(struct eval_trial *out, int code, struct str problem)
 
 static struct str missing_cassette(const struct trial *t, struct arena *arena)
 {
-    return arena_printf(
-        arena, "%s is not there, so trial %" PRId64 " of %.*s cannot be replayed%s%s", t->cassette,
-        t->item->trial, STR_FMT(t->item->task->id),
-        t->o->mend == NULL ? "" : "; to record it: ", t->o->mend == NULL ? "" : t->o->mend);
+    struct str mend = mend_task(t);
+    return arena_printf(arena,
+                        "%s is not there, so trial %" PRId64 " of %.*s cannot be replayed%s%.*s",
+                        t->cassette, t->item->trial, STR_FMT(t->item->task->id),
+                        mend.n == 0 ? "" : "; to record it: ", STR_FMT(mend));
 }
 
 /* A trial that could not be started. */
@@ -273,6 +286,9 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     if (out->verdict.outcome != EVAL_ERROR && run->leftover.n > 0 &&
         run->result.status != RUN_SCRIPT_MISMATCH) {
         add_script_check(arena, run->leftover, &out->verdict);
+    }
+    if (out->verdict.outcome == EVAL_FAIL && run->result.status == RUN_SCRIPT_MISMATCH) {
+        out->problem = arena_printf(arena, "the script is %s", run->script);
     }
     if (run->warning.n > 0) {
         out->problem = arena_printf(arena, "%.*s%s%.*s", STR_FMT(str_trim(run->warning)),

@@ -256,11 +256,12 @@ static void strict_turns_drift_and_unused_into_misses(void)
         int status;
         size_t drifts;
         const char *problem; /* NULL = none */
-    } cases[] = {{"drift.yaml", true, false, 0, 2, "Something else?"},
-                 {"drift.yaml", true, true, 3, 2, "Something else?"},
-                 {"drift.yaml", false, false, 3, 0, "Something else?"},
-                 {"unused.yaml", false, false, 0, 0, NULL},
-                 {"unused.yaml", false, true, 3, 0, ""}};
+    } cases[] = {
+        {"drift.yaml", true, false, 0, 2, "Something else?"},
+        {"drift.yaml", true, true, 3, 2, "and --strict makes that an error:\n  interaction 1"},
+        {"drift.yaml", false, false, 3, 0, "Something else?"},
+        {"unused.yaml", false, false, 0, 0, NULL},
+        {"unused.yaml", false, true, 3, 0, "not used, and --strict makes that an error"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err e;
         struct eval_report *r =
@@ -279,6 +280,7 @@ static void strict_turns_drift_and_unused_into_misses(void)
         CU_ASSERT_EQUAL(problem.n > 0, cases[i].problem != NULL);
         CU_ASSERT(cases[i].problem == NULL ||
                   str_find(problem, str_of(cases[i].problem)) != SIZE_MAX);
+        CU_ASSERT(!str_ends(problem, "\n"));
         eval_report_free(r);
     }
     end();
@@ -323,6 +325,25 @@ static void several_trials_have_a_trace_each(void)
     end();
 }
 
+static void chosen_tasks_are_run_alone(void)
+{
+    begin();
+    const char *dir = testing_dir();
+    struct err e;
+    struct eval_report *r =
+        run(make_set(dir, 5, GOOD_EXPECT),
+            (struct eval_options){
+                .source = EVAL_FAKE, .out = in_dir(dir, "out"), .task = "task-3, task-1,task-3"},
+            &e);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT_EQUAL_FATAL(r->n, 2);
+    CU_ASSERT(str_is(r->trials[0].task, "task-1") && str_is(r->trials[1].task, "task-3"));
+    CU_ASSERT_STRING_EQUAL(r->trials[1].file, in_dir(dir, "set.yaml"));
+    CU_ASSERT_EQUAL(r->trials[1].line, 8);
+    eval_report_free(r);
+    end();
+}
+
 /* What is refused before anything is run: the code, a part of the message, no run directory. */
 static void refuses_before_running(void)
 {
@@ -333,9 +354,13 @@ static void refuses_before_running(void)
         "version: 1\nname: n\ntasks: [{id: t, prompt: p, expect: {answer: x}}]\n");
     put(dir, "lost.yaml",
         "version: 1\nname: n\ntasks: [{id: t, prompt: p, fake: gone.yaml, expect: {answer: x}}]\n");
+    put(dir, "broken.yaml", "version: 1\nname: n\ntasks: 3\n");
+    put(dir, "failed.yaml", "version: 1\nname: n\ntasks: [{id: t.failed, prompt: p}]\n");
     put(dir, "recorded/task-1.yaml", "version: 1\ninteractions: []\n");
     const char *out = in_dir(dir, "out");
     const char *noscript = in_dir(dir, "noscript.yaml");
+    const char *broken = in_dir(dir, "broken.yaml");
+    const char *failed = in_dir(dir, "failed.yaml");
     const char *lost = in_dir(dir, "lost.yaml");
     const char *twice[] = {set, set};
     const char *recorded = in_dir(dir, "recorded");
@@ -346,6 +371,19 @@ static void refuses_before_running(void)
     } cases[] = {
         {{.sets = twice, .n_sets = 2}, ERR_INPUT, "is also in"},
         {{.sets = &set, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "even, odd"},
+        {{.sets = &noscript, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "has any tag"},
+        {{.sets = &set, .n_sets = 1, .task = "task-0,tsk-1"},
+         ERR_NOT_FOUND,
+         "did you mean task-1?"},
+        {{.sets = &set, .n_sets = 1, .task = "xyzzy"}, ERR_NOT_FOUND, "task-0"},
+        {{.sets = &set, .n_sets = 1, .task = "task-0,,task-1"}, ERR_USAGE, "--task"},
+        {{.sets = &set, .n_sets = 1, .task = "task-0", .filter = "odd"},
+         ERR_NOT_FOUND,
+         "even, odd"},
+        {{.sets = &broken, .n_sets = 1, .source = EVAL_LIVE}, ERR_INPUT, "must be a list"},
+        {{.sets = &failed, .n_sets = 1, .source = EVAL_RECORD, .cassettes = recorded, .model = "m"},
+         ERR_INPUT,
+         "rename the task"},
         {{.sets = &noscript, .n_sets = 1}, ERR_INPUT, "no script to play"},
         {{.sets = &lost, .n_sets = 1}, ERR_NOT_FOUND, "gone.yaml"},
         {{.sets = &set, .n_sets = 1, .source = EVAL_REPLAY, .cassettes = "/no/such"},
@@ -537,6 +575,7 @@ TESTS(run, {"run_gives_the_same_bytes_at_any_jobs", same_bytes_at_any_jobs},
       {"run_takes_drift_for_a_miss_only_when_strict", strict_turns_drift_and_unused_into_misses},
       {"run_fails_a_script_with_steps_left", leftover_steps_fail},
       {"run_writes_a_trace_for_each_of_several_trials", several_trials_have_a_trace_each},
+      {"run_takes_the_chosen_tasks_alone", chosen_tasks_are_run_alone},
       {"run_refuses_what_cannot_work_before_it_starts", refuses_before_running},
       {"run_never_overwrites_another", never_overwrites_a_run},
       {"run_numbers_directories_that_nobody_named", unnamed_runs_are_numbered},
