@@ -256,7 +256,8 @@ static int read_chunks(struct loader *l, const struct val *timing, struct intera
             chunk->bytes > CASSETTE_BYTES_MAX) {
             return doc_fail(l->d, pair, l->e,
                             "expected a chunk as [milliseconds, bytes], not before the one ahead "
-                            "of it");
+                            "of it, at most %lld ms and %d bytes",
+                            (long long)TIME_MAX_MS, CASSETTE_BYTES_MAX);
         }
         last = chunk->at_ms;
     }

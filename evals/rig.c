@@ -117,7 +117,8 @@ static int load_cassette(struct rig *r, struct err *e)
         adopt_request(r, first->request_json);
         if (r->config.model.n == 0) {
             rc = err_at(e, ERR_INPUT, c->path, first->line, 1,
-                        "its first request names no model: give --model NAME");
+                        "its first request %s: give --model NAME",
+                        first->request_json == NULL ? "is no JSON" : "names no model");
         }
     }
     buf_free(&why);
