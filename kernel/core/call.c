@@ -5,7 +5,7 @@
 #include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
 
-enum { TOOLS_LISTED_MAX = 20 };
+enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2 };
 
 /* What the model may try next, by code. */
 static struct str hint_of(const char *code)
@@ -189,12 +189,35 @@ static void count_repeat(struct kernel *k, struct call *c, const struct val *arg
     if (k->streak >= k->config.max_consecutive) {
         k->over_repeats = true;
     }
-    if (c->seen->count >= 2 && c->refusal.code.n == 0) {
+    if (c->seen->count < 2 || c->refusal.code.n > 0) {
+        return;
+    }
+    if (k->config.repeat == REPEAT_CACHE && c->seen->result.p != NULL &&
+        k->config.tools[c->tool].tier == TIER_READ) {
+        c->refusal = (struct tool_output){.ok = true, .content = c->seen->result, .cached = true};
+    } else {
         c->refusal = call_error(k, "REPEATED_CALL",
                                 STR("this tool was already called with these arguments; its result "
                                     "will not change"),
                                 false);
     }
+}
+
+/* The one tool that a slightly wrong name can mean, or NULL. */
+static const struct tool_spec *close_tool(const struct kernel *k, struct str name)
+{
+    const struct tool_spec *found = NULL;
+    for (size_t i = 0; i < k->config.n_tools; i++) {
+        const struct tool_spec *t = &k->config.tools[i];
+        if (text_distance(t->name, name, CLOSE_NAME_SLIPS) > CLOSE_NAME_SLIPS) {
+            continue;
+        }
+        if (found != NULL) {
+            return NULL;
+        }
+        found = t;
+    }
+    return found;
 }
 
 static void take_call(struct kernel *k, struct call *c, const struct reply *r, size_t i, bool cut)
@@ -205,7 +228,12 @@ static void take_call(struct kernel *k, struct call *c, const struct reply *r, s
     c->arguments = arena_str(k->arena, r->calls[i].arguments);
     c->order = ++k->order;
     const struct tool_spec *tool = tool_find(config->tools, config->n_tools, c->name);
+    if (tool == NULL && config->close_names) {
+        tool = close_tool(k, c->name);
+        c->name = tool == NULL ? c->name : tool->name;
+    }
     c->tool = tool == NULL ? SIZE_MAX : (size_t)(tool - config->tools);
+    c->request_id = arena_printf(k->arena, "%.*s-%u", STR_FMT(config->run), c->order);
     k->calls_made++;
     if (cut) {
         c->refusal =
@@ -231,6 +259,9 @@ static void take_call(struct kernel *k, struct call *c, const struct reply *r, s
     }
     const struct val *checked =
         args != NULL && c->refusal.code.n == 0 ? check_schema(k, c, args) : NULL;
+    if (checked != NULL && config->tiers[tool->tier] == TIER_POLICY_DENY) {
+        c->refusal = call_error(k, "DENIED", STR("calls of this kind are not allowed here"), false);
+    }
     count_repeat(k, c, checked != NULL ? checked : args);
     if (checked != NULL && c->refusal.code.n == 0) {
         struct buf text = {0};
@@ -300,4 +331,70 @@ bool calls_alternate(const struct kernel *k)
         }
     }
     return s[1] != 0 && s[0] != s[1];
+}
+
+/* ---- what results tell ---- */
+
+static bool told_before(struct kernel *k, uint64_t hash)
+{
+    struct told **slot = &k->told[hash % REPEAT_BUCKETS];
+    for (const struct told *t = *slot; t != NULL; t = t->next) {
+        if (t->hash == hash) {
+            return true;
+        }
+    }
+    struct told *t = arena_alloc(k->arena, sizeof *t);
+    *t = (struct told){*slot, hash};
+    *slot = t;
+    return false;
+}
+
+void call_learn(struct kernel *k, const struct call *c)
+{
+    const struct tool_output *o = &c->output;
+    if (o->ok && c->seen != NULL) {
+        c->seen->result = o->content;
+    }
+    struct str said = o->ok ? o->content : o->message;
+    uint64_t kind = o->ok ? 0 : 1;
+    k->nothing_new = told_before(k, rng_hash(kind, said.p, said.n)) ? k->nothing_new + 1 : 0;
+}
+
+/* ---- calls in the text (K15) ---- */
+
+/* The JSON inside the only fenced block of a text; n 0 when there is none, or more. */
+static struct str fenced(struct str text)
+{
+    const struct str fence = STR("```");
+    size_t open = str_find(text, fence);
+    if (open == SIZE_MAX) {
+        return (struct str){NULL, 0};
+    }
+    struct str rest = str_slice(text, open + fence.n, text.n);
+    size_t line = str_find(rest, STR("\n"));
+    size_t close = str_find(rest, fence);
+    if (line == SIZE_MAX || close == SIZE_MAX || close < line ||
+        str_find(str_slice(rest, close + fence.n, rest.n), fence) != SIZE_MAX) {
+        return (struct str){NULL, 0};
+    }
+    return str_trim(str_slice(rest, line + 1, close));
+}
+
+bool call_in_text(struct kernel *k, const struct reply *r, struct tool_call *out)
+{
+    struct str text = fenced(r->content);
+    struct val *v = NULL;
+    struct err e;
+    if (!k->config.fenced_calls || r->n_calls > 0 || text.n == 0 ||
+        json_parse(k->arena, NULL, arena_str(k->arena, text), &v, &e) != 0) {
+        return false;
+    }
+    struct str name = val_text(val_get(v, "name"));
+    const struct val *arguments = val_get(v, "arguments");
+    if (name.n == 0 || !val_is(arguments, VAL_OBJECT) ||
+        tool_find(k->config.tools, k->config.n_tools, name) == NULL) {
+        return false;
+    }
+    *out = (struct tool_call){.id = {NULL, 0}, .name = name, .arguments = arguments->raw};
+    return true;
 }

@@ -78,6 +78,9 @@ struct kernel_config kernel_config_default(void)
                                   .budget = BUDGET_DEFAULT,
                                   .repeat = REPEAT_BLOCK,
                                   .max_consecutive = 3,
+                                  .context_tokens = 24000,
+                                  .compaction = COMPACT_DROP,
+                                  .keep_steps = 2,
                                   .tool_retries = 1,
                                   .tool_backoff_ms = 200,
                                   .model_attempts = 3,
@@ -101,21 +104,6 @@ static void command(struct kernel *k, struct command c)
         k->cap_commands = cap;
     }
     k->commands[(k->first_command + k->n_commands++) % k->cap_commands] = c;
-}
-
-/* Messages handed out in a command stay where they are: a grown history is a new array. */
-static void remember(struct kernel *k, struct message m)
-{
-    if (k->n_history == k->cap_history) {
-        size_t cap = k->cap_history == 0 ? 16 : k->cap_history * 2;
-        struct message *bigger = arena_array(k->arena, cap, sizeof *bigger);
-        if (k->n_history > 0) {
-            memcpy(bigger, k->history, k->n_history * sizeof *bigger);
-        }
-        k->history = bigger;
-        k->cap_history = cap;
-    }
-    k->history[k->n_history++] = m;
 }
 
 static void remember_results(struct kernel *k)
@@ -145,6 +133,7 @@ static void answer_call(struct kernel *k, struct call *c, struct tool_output o)
     c->output = o;
     c->state = CALL_ANSWERED;
     log_tool_result(k, c);
+    call_learn(k, c);
 }
 
 /* Answers every call that is still open with `code`, stopping what runs. */
@@ -165,7 +154,7 @@ static void close_calls(struct kernel *k, const char *code, struct str message)
 
 static void finish(struct kernel *k, enum run_status status, struct str reason)
 {
-    if (k->state == STATE_MODEL && k->attempt > 0) {
+    if ((k->state == STATE_MODEL && k->attempt > 0) || k->state == STATE_SUMMARY) {
         command(k, (struct command){.kind = CMD_STOP_MODEL});
     }
     close_calls(k, "CANCELLED", STR("the run ended before this call was carried out"));
@@ -175,7 +164,7 @@ static void finish(struct kernel *k, enum run_status status, struct str reason)
     k->result.steps = k->step;
     k->result.calls_made = k->calls_made;
     k->result.usage = k->usage;
-    k->result.cost_nano = -1;
+    k->result.cost_nano = k->cost_nano;
     k->result.ended_ms = k->now;
     log_run_end(k);
     command(k, (struct command){.kind = CMD_FINISH, .status = status});
@@ -207,6 +196,12 @@ static void finish_spent(struct kernel *k, enum run_status status, struct str li
                         STR_FMT(steps), known ? " and " : "", STR_FMT(tokens)));
 }
 
+/* When the time of this user message is up. */
+static uint64_t time_limit(const struct kernel *k)
+{
+    return k->base.ms + (uint64_t)k->config.budget.seconds * 1000;
+}
+
 /* Ends the run when a budget is spent; true when it did. */
 static bool over_budget(struct kernel *k, bool before_step)
 {
@@ -214,13 +209,16 @@ static bool over_budget(struct kernel *k, bool before_step)
     enum run_status status;
     const char *what;
     int64_t limit;
-    if (before_step && k->step >= b->steps) {
+    if (before_step && k->step - k->base.steps >= b->steps) {
         status = RUN_MAX_STEPS, what = "step", limit = b->steps;
-    } else if (k->tokens >= b->tokens) {
+    } else if (k->tokens - k->base.tokens >= b->tokens) {
         status = RUN_TOKEN_BUDGET, what = "token", limit = b->tokens;
-    } else if (k->now >= (uint64_t)b->seconds * 1000) {
+    } else if (k->now >= time_limit(k)) {
         status = RUN_TIME_BUDGET, what = "second", limit = b->seconds;
-    } else if (before_step && k->calls_made > b->calls) {
+    } else if (k->cost_nano >= 0 && k->cost_nano - k->base.cost_nano >= b->cost_nano) {
+        finish_spent(k, RUN_COST_BUDGET, STR("cost"));
+        return true;
+    } else if (before_step && k->calls_made - k->base.calls > b->calls) {
         status = RUN_CALL_BUDGET, what = "tool call", limit = b->calls;
     } else {
         return false;
@@ -252,6 +250,22 @@ static void start_step(struct kernel *k)
     }
     k->step++;
     log_step_start(k);
+    if (compact(k)) {
+        k->state = STATE_SUMMARY;
+        command(k, (struct command){.kind = CMD_SUMMARISE,
+                                    .messages = k->history + k->dropping_from,
+                                    .n_messages = k->dropping,
+                                    .step = k->step});
+        return;
+    }
+    call_model(k);
+}
+
+/* The summary has come, or will not: the step goes on in both cases. */
+static void on_summary(struct kernel *k, struct str text)
+{
+    compact_with(k, text.n == 0 ? (struct str){NULL, 0} : arena_str(k->arena, text));
+    k->attempt = 0;
     call_model(k);
 }
 
@@ -283,7 +297,8 @@ static struct str failure_reason(struct kernel *k, const struct failure *f)
 
 static void on_failure(struct kernel *k, const struct failure *f)
 {
-    bool again = fail_retryable(f->class) && k->attempt < k->config.model_attempts;
+    bool again = fail_retryable(f->class) && k->attempt < k->config.model_attempts &&
+                 f->retry_after_ms <= k->config.backoff_cap_ms; /* a longer wait is no wait */
     if (!again) {
         log_failure(k, f, -1);
         enum run_status status = f->class == FAIL_MISS     ? RUN_CASSETTE_MISS
@@ -296,8 +311,7 @@ static void on_failure(struct kernel *k, const struct failure *f)
     }
     int64_t wait = backoff(k, k->config.backoff_ms, k->attempt);
     if (f->retry_after_ms >= 0) {
-        wait = f->retry_after_ms > k->config.backoff_cap_ms ? k->config.backoff_cap_ms
-                                                            : f->retry_after_ms;
+        wait = f->retry_after_ms;
     }
     log_failure(k, f, wait);
     if (f->shown) {
@@ -309,9 +323,10 @@ static void on_failure(struct kernel *k, const struct failure *f)
 
 /* ---- tools ---- */
 
+/* Neither refused nor answered from the cache. */
 static bool runnable(const struct call *c)
 {
-    return c->refusal.code.n == 0;
+    return c->refusal.code.n == 0 && !c->refusal.ok;
 }
 
 static void run_call(struct kernel *k, struct call *c)
@@ -327,38 +342,81 @@ static void run_call(struct kernel *k, struct call *c)
                                 .name = c->name,
                                 .arguments = c->checked,
                                 .tool = c->tool,
+                                .order = c->order,
+                                .request_id = c->request_id});
+}
+
+/* Whether somebody has to be asked before this call is carried out. */
+static bool must_ask(const struct kernel *k, const struct call *c)
+{
+    return runnable(c) && !c->approved && !k->always[c->tool] &&
+           k->config.tiers[k->config.tools[c->tool].tier] == TIER_POLICY_ASK;
+}
+
+static void ask(struct kernel *k, struct call *c)
+{
+    c->state = CALL_ASKING;
+    log_approval_required(k, c);
+    command(k, (struct command){.kind = CMD_ASK_APPROVAL,
+                                .step = k->step,
+                                .call_id = c->id,
+                                .name = c->name,
+                                .arguments = c->checked,
+                                .tool = c->tool,
                                 .order = c->order});
 }
 
-/* Starts what may start: all waiting calls, or in a serial batch the next one. Refused calls are
- * answered. */
-static void start_calls(struct kernel *k)
+/* Logs the start of every call whose turn has come, in call order: all, up to one that must be
+ * asked about; in a serial batch one at a time. */
+static void ready_calls(struct kernel *k)
 {
-    for (size_t i = 0; i < k->n_calls && !k->serial; i++) {
-        if (k->calls[i].state == CALL_WAITING) {
-            log_tool_start(k, &k->calls[i]);
-        }
-    }
     for (size_t i = 0; i < k->n_calls; i++) {
         struct call *c = &k->calls[i];
-        if (c->state == CALL_ANSWERED) {
-            continue;
-        }
-        if (c->state != CALL_WAITING) { /* a serial batch has one under way */
+        if (c->state == CALL_ASKING ||
+            (k->serial && c->state != CALL_WAITING && c->state != CALL_ANSWERED)) {
             return;
         }
-        if (k->serial) {
-            log_tool_start(k, c);
-        }
-        if (!runnable(c)) {
-            answer_call(k, c, c->refusal);
+        if (c->state != CALL_WAITING) {
             continue;
         }
-        run_call(k, c);
+        if (must_ask(k, c)) {
+            ask(k, c);
+            return;
+        }
+        log_tool_start(k, c);
+        c->state = CALL_READY;
         if (k->serial) {
             return;
         }
     }
+}
+
+/* Carries out what is ready; refused calls and repeated ones with a known result are answered at
+ * once. */
+static bool carry_out(struct kernel *k)
+{
+    bool answered = false;
+    for (size_t i = 0; i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        if (c->state != CALL_READY) {
+            continue;
+        }
+        if (runnable(c)) {
+            run_call(k, c);
+        } else {
+            answer_call(k, c, c->refusal);
+            answered = true;
+        }
+    }
+    return answered;
+}
+
+/* Starts what may start. In a serial batch an answered call makes room for the next. */
+static void start_calls(struct kernel *k)
+{
+    do {
+        ready_calls(k);
+    } while (carry_out(k) && k->serial);
 }
 
 /* Goes on when every call has its answer. */
@@ -372,6 +430,10 @@ static void settle(struct kernel *k)
     remember_results(k);
     if (k->over_repeats || calls_alternate(k)) {
         finish(k, RUN_REPEATED_CALLS, STR("the model keeps making the same calls"));
+        return;
+    }
+    if (k->config.no_progress > 0 && k->nothing_new >= k->config.no_progress) {
+        finish(k, RUN_NO_PROGRESS, STR("the last tool results added nothing new"));
         return;
     }
     start_step(k);
@@ -415,19 +477,12 @@ static void end_call(struct kernel *k, struct call *c, struct tool_output o)
 
 /* ---- replies ---- */
 
-static void add_usage(int64_t *sum, int64_t more)
-{
-    *sum = *sum < 0 || more < 0 ? -1 : *sum + more;
-}
-
 static void count_usage(struct kernel *k, const struct usage *u)
 {
-    add_usage(&k->usage.input, u->input);
-    add_usage(&k->usage.cached, u->cached);
-    add_usage(&k->usage.cache_write, u->cache_write);
-    add_usage(&k->usage.output, u->output);
-    add_usage(&k->usage.reasoning, u->reasoning);
+    int64_t cost = usage_cost_nano(u, k->config.price);
+    usage_add(&k->usage, u);
     k->tokens += (u->input > 0 ? u->input : 0) + (u->output > 0 ? u->output : 0);
+    k->cost_nano = k->cost_nano < 0 || cost < 0 ? -1 : k->cost_nano + cost;
 }
 
 static void remember_reply(struct kernel *k, const struct reply *r)
@@ -457,6 +512,20 @@ static void end_by_tool(struct kernel *k, struct call *terminal)
     complete(k, terminal->checked);
 }
 
+/* A reply that neither answers nor calls: the history is sent again, as often as PAUSES_MAX, or
+ * until the model has said the same three times (K9). */
+static void on_pause(struct kernel *k, const struct reply *r, struct str why)
+{
+    uint64_t text = rng_hash(0, r->content.p, r->content.n);
+    k->pauses_same = k->pauses > 0 && text == k->last_text ? k->pauses_same + 1 : 1;
+    k->last_text = text;
+    if (++k->pauses > PAUSES_MAX || (k->pauses_same >= SAME_TEXT_MAX && r->content.n > 0)) {
+        finish(k, RUN_NO_PROGRESS, why);
+        return;
+    }
+    start_step(k);
+}
+
 static void on_last_words(struct kernel *k, const struct reply *r)
 {
     switch (r->stop) {
@@ -467,26 +536,35 @@ static void on_last_words(struct kernel *k, const struct reply *r)
         finish(k, RUN_REFUSED, STR("the provider's content filter stopped the reply"));
         return;
     case STOP_REFUSAL: finish(k, RUN_REFUSED, STR("the model refused to answer")); return;
-    case STOP_PAUSE:
-        if (++k->pauses > PAUSES_MAX) {
-            finish(k, RUN_NO_PROGRESS, STR("the model paused again and again"));
-        } else {
-            start_step(k);
-        }
-        return;
+    case STOP_PAUSE: on_pause(k, r, STR("the model paused again and again")); return;
     case STOP_END_TURN:
     case STOP_TOOL_USE:
-    case STOP_STOP_SEQUENCE: complete(k, k->history[k->n_history - 1].content); return;
+    case STOP_STOP_SEQUENCE:
+        if (str_trim(r->content).n == 0) { /* nothing said and nothing asked for is no answer */
+            on_pause(k, r, STR("the model says nothing"));
+            return;
+        }
+        complete(k, k->history[k->n_history - 1].content);
+        return;
     }
 }
 
-static void on_reply(struct kernel *k, const struct reply *r)
+static void on_reply(struct kernel *k, const struct reply *from)
 {
+    struct tool_call written;
+    struct reply copy = *from;
+    const struct reply *r = &copy;
+    if (call_in_text(k, from, &written)) {
+        copy.calls = &written;
+        copy.n_calls = 1;
+    }
     bool cut = r->stop == STOP_MAX_TOKENS || r->stop == STOP_CONTENT_FILTER;
     count_usage(k, &r->usage);
     calls_take(k, r, cut);
     log_reply(k, r);
-    remember_reply(k, r);
+    if (r->n_calls > 0 || r->content.n > 0) { /* providers refuse an empty assistant message */
+        remember_reply(k, r);
+    }
     k->attempt = 0;
     if (r->n_calls == 0) {
         on_last_words(k, r);
@@ -522,7 +600,7 @@ uint64_t kernel_deadline(const struct kernel *k)
     if (k->state == STATE_DONE || k->state == STATE_IDLE) {
         return UINT64_MAX;
     }
-    uint64_t at = (uint64_t)k->config.budget.seconds * 1000;
+    uint64_t at = time_limit(k);
     if (k->state == STATE_BACKOFF) {
         at = min_u64(at, k->retry_at);
     }
@@ -549,7 +627,7 @@ static void on_time(struct kernel *k)
     if (k->state == STATE_IDLE) {
         return;
     }
-    if (k->now >= (uint64_t)k->config.budget.seconds * 1000) {
+    if (k->now >= time_limit(k)) {
         finish_spent(k, RUN_TIME_BUDGET, counted(k, k->config.budget.seconds, "second"));
         return;
     }
@@ -567,7 +645,152 @@ static void on_time(struct kernel *k)
     }
 }
 
+/* ---- people ---- */
+
+static void on_user_message(struct kernel *k, struct str text)
+{
+    if (k->step > 0) { /* each message has the whole budget */
+        k->base = (struct spent){.steps = k->step,
+                                 .tokens = k->tokens,
+                                 .calls = k->calls_made,
+                                 .cost_nano = k->cost_nano < 0 ? 0 : k->cost_nano,
+                                 .ms = k->now};
+    }
+    k->pauses = 0;
+    log_user_message(k, text);
+    remember(k, (struct message){.role = ROLE_USER, .content = arena_str(k->arena, text)});
+    start_step(k);
+}
+
+static void on_approval(struct kernel *k, struct call *c, enum decision decision)
+{
+    log_approval(k, c, decision);
+    c->state = CALL_WAITING;
+    c->approved = true;
+    if (decision == DECIDED_DENY) {
+        c->refusal = call_error(k, "DENIED", STR("the user did not allow this call"), false);
+    } else if (decision == DECIDED_ALWAYS) {
+        k->always[c->tool] = true;
+    }
+    start_calls(k);
+    settle(k);
+}
+
+/* ---- going on after an end or a crash ---- */
+
+/* A call that was under way when the process died: carried out again where that is harmless, else
+ * answered, since nobody knows what it did. */
+static void resume_call(struct kernel *k, struct call *c)
+{
+    const struct tool_spec *tool = &k->config.tools[c->tool];
+    if (tool->tier == TIER_READ || tool->idempotent) {
+        c->attempt--;
+        run_call(k, c);
+        return;
+    }
+    answer_call(
+        k, c,
+        call_error(k, "CANCELLED",
+                   STR("the run was interrupted during this call; whether it took effect is not "
+                       "known"),
+                   false));
+}
+
+static void resume_calls(struct kernel *k)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        switch (c->state) {
+        case CALL_RUNNING: resume_call(k, c); break;
+        case CALL_ASKING: c->state = CALL_WAITING; break;
+        case CALL_READY:
+        case CALL_WAITING:
+        case CALL_BACKOFF:
+        case CALL_ANSWERED: break;
+        }
+    }
+    start_calls(k);
+    settle(k);
+}
+
+/* Tools may have changed: what was found in the old list is looked up in the new one. */
+static void reconfigure(struct kernel *k, const struct kernel_config *to)
+{
+    struct kernel_config before = k->config;
+    k->config = *to;
+    k->config.run = before.run; /* what the log's first line says stays */
+    k->config.seed = before.seed;
+    k->config.started_at = before.started_at;
+    k->config.system = before.system;
+    bool *always = arena_array(k->arena, to->n_tools, sizeof *always);
+    for (size_t i = 0; i < before.n_tools; i++) {
+        const struct tool_spec *tool = tool_find(to->tools, to->n_tools, before.tools[i].name);
+        if (tool != NULL) {
+            always[tool - to->tools] = k->always[i];
+        }
+    }
+    k->always = always;
+    for (size_t i = 0; i < k->n_calls; i++) {
+        struct call *c = &k->calls[i];
+        const struct tool_spec *tool = tool_find(to->tools, to->n_tools, c->name);
+        c->tool = tool == NULL ? SIZE_MAX : (size_t)(tool - to->tools);
+        if (tool == NULL && c->state != CALL_ANSWERED) {
+            c->state = CALL_WAITING;
+            c->refusal = call_error(k, "UNKNOWN_TOOL", STR("this tool is offered no more"), false);
+        }
+    }
+}
+
+/* Whether the last thing said is an answer, so that the user is next. */
+static bool answered(const struct kernel *k)
+{
+    const struct message *last = k->n_history == 0 ? NULL : &k->history[k->n_history - 1];
+    return last == NULL || last->role == ROLE_SYSTEM ||
+           (last->role == ROLE_ASSISTANT && last->n_calls == 0);
+}
+
+static void on_resume(struct kernel *k, const struct event *ev)
+{
+    struct kernel_config before = k->config;
+    if (ev->config != NULL) {
+        reconfigure(k, ev->config);
+    }
+    if (ev->text.p != NULL && k->state != STATE_DONE) {
+        close_calls(k, "CANCELLED",
+                    STR("the user said something else before this call was carried out"));
+        k->state = STATE_DONE;
+    }
+    log_resume(k, &before);
+    k->attempt = 0;
+    switch (k->state) {
+    case STATE_IDLE: break;
+    case STATE_DONE:
+        k->result = (struct run_result){.answer = {NULL, 0}};
+        k->state = STATE_IDLE;
+        if (ev->text.p != NULL) {
+            on_user_message(k, ev->text);
+        } else if (!answered(k)) {
+            start_step(k);
+        }
+        break;
+    case STATE_MODEL:
+    case STATE_BACKOFF: call_model(k); break;
+    case STATE_SUMMARY: on_summary(k, (struct str){NULL, 0}); break;
+    case STATE_TOOLS: resume_calls(k); break;
+    }
+}
+
 /* ---- the public face ---- */
+
+static struct call *call_in(struct kernel *k, enum call_state state, struct str id)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state == state && str_eq(k->calls[i].id, id)) {
+            return &k->calls[i];
+        }
+    }
+    return NULL;
+}
 
 struct kernel *kernel_new(const struct kernel_config *config)
 {
@@ -578,6 +801,8 @@ struct kernel *kernel_new(const struct kernel_config *config)
     k->arena = arena_new();
     k->rng = rng_seeded(config->seed);
     k->result.answer = (struct str){NULL, 0};
+    k->always = arena_array(k->arena, config->n_tools, sizeof *k->always);
+    k->cost_nano = config->price == NULL ? -1 : 0;
     if (config->system.p != NULL) {
         remember(k, (struct message){.role = ROLE_SYSTEM, .content = config->system});
     }
@@ -592,16 +817,6 @@ void kernel_free(struct kernel *k)
         arena_free(k->arena);
         free(k);
     }
-}
-
-static struct call *open_call(struct kernel *k, struct str id)
-{
-    for (size_t i = 0; i < k->n_calls; i++) {
-        if (k->calls[i].state == CALL_RUNNING && str_eq(k->calls[i].id, id)) {
-            return &k->calls[i];
-        }
-    }
-    return NULL;
 }
 
 /* The output kept in the kernel's own memory, its message within the limit. */
@@ -621,17 +836,20 @@ static struct tool_output own_output(struct kernel *k, const struct tool_output 
     return o;
 }
 
-/* Whether the event can happen in this state. */
-static bool legal(struct kernel *k, const struct event *ev)
+bool kernel_takes(struct kernel *k, const struct event *ev)
 {
     switch (ev->kind) {
-    case EV_USER_MESSAGE: return k->state == STATE_IDLE && k->step == 0;
+    case EV_USER_MESSAGE: return k->state == STATE_IDLE;
     case EV_REPLY: return k->state == STATE_MODEL;
+    case EV_APPROVAL: return call_in(k, CALL_ASKING, ev->call_id) != NULL;
+    case EV_SUMMARY: return k->state == STATE_SUMMARY;
+    case EV_RESUME: return k->state != STATE_IDLE || ev->text.p != NULL;
     case EV_FAILURE:
-        return k->state == STATE_MODEL ||
+        return k->state == STATE_MODEL || k->state == STATE_SUMMARY ||
                ((ev->failure->class == FAIL_MISS || ev->failure->class == FAIL_SCRIPT) &&
                 k->state != STATE_DONE);
-    case EV_TOOL_RESULT: return k->state == STATE_TOOLS && open_call(k, ev->call_id) != NULL;
+    case EV_TOOL_RESULT:
+        return k->state == STATE_TOOLS && call_in(k, CALL_RUNNING, ev->call_id) != NULL;
     case EV_CANCEL:
     case EV_TIME: return k->state != STATE_DONE;
     }
@@ -640,7 +858,7 @@ static bool legal(struct kernel *k, const struct event *ev)
 
 int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
 {
-    if (now_ms < k->now || !legal(k, ev)) {
+    if (now_ms < k->now || !kernel_takes(k, ev)) {
         return ERR_STATE;
     }
     if (k->log_taken == k->log.n) {
@@ -649,14 +867,27 @@ int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
     }
     k->now = now_ms;
     switch (ev->kind) {
-    case EV_USER_MESSAGE:
-        log_user_message(k, ev->text);
-        remember(k, (struct message){.role = ROLE_USER, .content = arena_str(k->arena, ev->text)});
-        start_step(k);
+    case EV_USER_MESSAGE: on_user_message(k, ev->text); break;
+    case EV_APPROVAL: on_approval(k, call_in(k, CALL_ASKING, ev->call_id), ev->decision); break;
+    case EV_SUMMARY:
+        if (ev->reply != NULL) {
+            count_usage(k, &ev->reply->usage);
+        }
+        on_summary(k, ev->text);
         break;
+    case EV_RESUME: on_resume(k, ev); break;
     case EV_REPLY: on_reply(k, ev->reply); break;
-    case EV_FAILURE: on_failure(k, ev->failure); break;
-    case EV_TOOL_RESULT: end_call(k, open_call(k, ev->call_id), own_output(k, ev->output)); break;
+    case EV_FAILURE:
+        if (k->state == STATE_SUMMARY && ev->failure->class != FAIL_MISS &&
+            ev->failure->class != FAIL_SCRIPT) {
+            on_summary(k, (struct str){NULL, 0});
+        } else {
+            on_failure(k, ev->failure);
+        }
+        break;
+    case EV_TOOL_RESULT:
+        end_call(k, call_in(k, CALL_RUNNING, ev->call_id), own_output(k, ev->output));
+        break;
     case EV_CANCEL:
         log_cancel(k, ev->text);
         finish(k, RUN_CANCELLED, ev->text);
@@ -691,6 +922,24 @@ bool kernel_result(const struct kernel *k, struct run_result *out)
     }
     *out = k->result;
     return true;
+}
+
+enum kernel_stage kernel_stage(const struct kernel *k)
+{
+    switch (k->state) {
+    case STATE_IDLE: return STAGE_WAITING;
+    case STATE_DONE: return STAGE_ENDED;
+    case STATE_MODEL:
+    case STATE_BACKOFF:
+    case STATE_SUMMARY:
+    case STATE_TOOLS: return STAGE_WORKING;
+    }
+    return STAGE_ENDED;
+}
+
+uint64_t kernel_now(const struct kernel *k)
+{
+    return k->now;
 }
 
 const struct message *kernel_history(const struct kernel *k, size_t *n)

@@ -49,7 +49,16 @@ struct budget {
 };
 #define BUDGET_DEFAULT ((struct budget){25, 60000, 120, 500000000, 50, 10})
 
+/* What becomes of a call that was made before: an error, the earlier result (read-only tools;
+ * others are blocked), or the call itself. */
 enum repeat_policy { REPEAT_BLOCK, REPEAT_CACHE, REPEAT_ALLOW };
+
+/* What becomes of a call by its tool's tier (K21). */
+enum tier_policy { TIER_POLICY_ALLOW, TIER_POLICY_ASK, TIER_POLICY_DENY };
+
+/* How a history that is too big is made smaller (K17): old results are shortened first; then the
+ * oldest turns are dropped, or handed to a model to be summarised. */
+enum compaction { COMPACT_DROP, COMPACT_SUMMARISE };
 
 /* Everything that decides a run besides the events. Views must stay valid until kernel_free. */
 struct kernel_config {
@@ -64,7 +73,15 @@ struct kernel_config {
     struct budget budget;
     enum repeat_policy repeat;
     int64_t max_consecutive; /* identical calls in a row that end the run; ≥ 2 */
-    int64_t tool_retries;    /* per call, for retryable failures of read-only or idempotent tools */
+    int64_t no_progress;     /* results in a row that add nothing new end the run; 0 = off (K10) */
+    enum tier_policy tiers[3]; /* by enum tool_tier */
+    int64_t context_tokens;    /* the estimate above which the history is compacted; 0 = never */
+    enum compaction compaction;
+    int64_t keep_steps; /* newest steps that compaction leaves whole; ≥ 1 */
+    bool fenced_calls;  /* a call written as JSON in a fenced block of the text counts (K15) */
+    bool close_names;   /* a tool name with one likely meaning is taken for it (K15) */
+    const struct price *price; /* NULL = the model has none: cost is unknown */
+    int64_t tool_retries; /* per call, for retryable failures of read-only or idempotent tools */
     int64_t tool_backoff_ms;
     int64_t model_attempts; /* ≥ 1 */
     int64_t backoff_ms;     /* base of the model's backoff */
@@ -80,13 +97,25 @@ enum event_kind {
     EV_REPLY,        /* reply */
     EV_FAILURE,      /* failure */
     EV_TOOL_RESULT,  /* call_id, output (truncated to the tool's max_output before it is fed) */
-    EV_CANCEL,       /* text: the reason */
-    EV_TIME          /* nothing but the time */
+    EV_APPROVAL,     /* call_id, decision */
+    EV_SUMMARY,      /* text: what CMD_SUMMARISE was answered; usage in reply (may be NULL) */
+    EV_RESUME, /* config (NULL = unchanged), text (p NULL = none): the run goes on after its end or
+                  after a crash, with another model, tools or budget, and with a new user message */
+    EV_CANCEL, /* text: the reason */
+    EV_TIME    /* nothing but the time */
+};
+
+enum decision {
+    DECIDED_ALLOW,
+    DECIDED_DENY,
+    DECIDED_ALWAYS /* allow, and do not ask for this tool again */
 };
 
 /* Something that happened. Views need to live only during kernel_feed. */
 struct event {
     enum event_kind kind;
+    enum decision decision;
+    const struct kernel_config *config;
     struct str text;
     struct str call_id;
     const struct reply *reply;
@@ -99,7 +128,10 @@ enum command_kind {
     CMD_STOP_MODEL, /* the open model call is no longer wanted; nothing of it may be fed any more */
     CMD_CALL_TOOL,  /* call_id, name, arguments, tool, order, attempt */
     CMD_STOP_TOOL,  /* call_id: likewise */
-    CMD_FINISH      /* status: the run is over; the last command of a run */
+    CMD_ASK_APPROVAL, /* call_id, name, arguments, tool */
+    CMD_SUMMARISE, /* messages, n_messages: to be summarised in words by a model, in a call without
+                      tools */
+    CMD_FINISH     /* status: the run is over; the last command of a run */
 };
 
 /* Something to do. Views are valid until kernel_free. */
@@ -114,6 +146,8 @@ struct command {
     struct str arguments; /* a JSON object: checked, "" made {}, coerced where the schema allows */
     size_t tool;          /* index into config.tools */
     uint32_t order; /* of the call in the run, from 1: results due at the same ms are fed by it */
+    struct str
+        request_id; /* CMD_CALL_TOOL: names this call in this run, the same after a resume (K25) */
     enum run_status status;
 };
 
@@ -150,6 +184,19 @@ struct run_result {
     enum fail_class failed; /* of the failure, where the status is model_error */
 };
 bool kernel_result(const struct kernel *k, struct run_result *out); /* false while it runs */
+
+/* Where the run stands, for those who resume it. */
+enum kernel_stage {
+    STAGE_WAITING, /* for a user message: none yet, or EV_RESUME after a complete answer */
+    STAGE_WORKING, /* a model, tools or a decision are being waited for */
+    STAGE_ENDED
+};
+enum kernel_stage kernel_stage(const struct kernel *k);
+
+/* Whether kernel_feed would take the event now. */
+bool kernel_takes(struct kernel *k, const struct event *ev);
+
+uint64_t kernel_now(const struct kernel *k);
 
 /* The history so far, as the next request would carry it. Valid until the next kernel_feed. */
 const struct message *kernel_history(const struct kernel *k, size_t *n);

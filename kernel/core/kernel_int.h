@@ -5,18 +5,27 @@
 #include "kernel/base/rng.h"
 #include "kernel/core/kernel.h"
 
-enum { REPEAT_BUCKETS = 256, ALTERNATION_STEPS = 6, PAUSES_MAX = 3, ERROR_MESSAGE_CHARS = 200 };
+enum {
+    REPEAT_BUCKETS = 256,
+    ALTERNATION_STEPS = 6,
+    PAUSES_MAX = 3,
+    SAME_TEXT_MAX = 3,
+    ERROR_MESSAGE_CHARS = 200
+};
 
 enum state {
     STATE_IDLE,    /* no user message yet */
     STATE_MODEL,   /* a model call is open */
     STATE_BACKOFF, /* a model call failed; the next attempt is due at retry_at */
+    STATE_SUMMARY, /* a summary of old turns is being made, before the next model call */
     STATE_TOOLS,   /* the calls of the last reply are being carried out */
     STATE_DONE
 };
 
 enum call_state {
-    CALL_WAITING, /* not started: a serial batch, or the batch has not begun */
+    CALL_WAITING, /* not started: a serial batch, an earlier one asks, or the batch has not begun */
+    CALL_ASKING,  /* approval is being asked for; later calls wait */
+    CALL_READY,   /* its tool_start is logged */
     CALL_RUNNING,
     CALL_BACKOFF, /* failed, to be tried again at `due` */
     CALL_ANSWERED
@@ -28,6 +37,13 @@ struct seen {
     uint64_t hash;
     struct str key;
     int64_t count;
+    struct str result; /* of the last time it succeeded; p NULL = none */
+};
+
+/* A tool result's content, by its hash: what is new and what is not (K10). */
+struct told {
+    struct told *next;
+    uint64_t hash;
 };
 
 /* A call of the last reply. */
@@ -37,7 +53,9 @@ struct call {
     struct str id;
     struct str name;
     struct str arguments; /* as sent */
-    struct str checked;   /* to run with: an object, maybe coerced; n 0 = not runnable */
+    struct str request_id;
+    bool approved;      /* needs no asking (any more) */
+    struct str checked; /* to run with: an object, maybe coerced; n 0 = not runnable */
     bool coerced;
     size_t tool;                /* index of its spec; SIZE_MAX = unknown */
     struct seen *seen;          /* NULL = not counted */
@@ -46,6 +64,15 @@ struct call {
     int64_t attempt;
     uint64_t started_at; /* of this attempt */
     uint64_t due;        /* RUNNING: its timeout. BACKOFF: the next attempt */
+};
+
+/* What a budget counts. */
+struct spent {
+    int64_t steps;
+    int64_t tokens;
+    int64_t calls;
+    int64_t cost_nano;
+    uint64_t ms;
 };
 
 struct kernel {
@@ -69,6 +96,22 @@ struct kernel {
     bool serial;        /* they run one after another */
     int64_t calls_made; /* asked for in the whole run */
     uint32_t order;
+
+    struct told *told[REPEAT_BUCKETS];
+    int64_t nothing_new; /* results in a row that added nothing */
+    bool *always;        /* by tool: approved for the rest of the run */
+    int64_t pauses_same; /* replies in a row with the same text and no call */
+    uint64_t last_text;
+
+    int64_t *sizes;    /* estimated tokens of each message of the history */
+    int64_t size;      /* their sum */
+    int64_t size_left; /* what the last compaction could not get below; 0 = none */
+    size_t dropping;   /* STATE_SUMMARY: messages [first, first + dropping) are being summarised */
+    size_t dropping_from;
+    int64_t shortened; /* STATE_SUMMARY: results shortened before */
+
+    struct spent base; /* what earlier user messages had used, which the budget does not count */
+    int64_t cost_nano; /* -1 = unknown */
 
     struct seen *seen[REPEAT_BUCKETS];
     struct seen *last_seen; /* the latest counted call, and how often in a row */
@@ -102,6 +145,10 @@ void log_tool_retry(struct kernel *k, const struct call *c, int64_t retry_in_ms)
 void log_tool_result(struct kernel *k, const struct call *c);
 void log_cancel(struct kernel *k, struct str reason);
 void log_final(struct kernel *k, struct str answer);
+void log_approval_required(struct kernel *k, const struct call *c);
+void log_approval(struct kernel *k, const struct call *c, enum decision decision);
+void log_compaction(struct kernel *k, int64_t dropped, int64_t shortened, struct str summary);
+void log_resume(struct kernel *k, const struct kernel_config *before);
 void log_run_end(struct kernel *k);
 
 /* Appends the error object of K11; as the log and the model see it. */
@@ -125,4 +172,24 @@ void call_unsee(struct kernel *k, struct call *c);
 
 /* Whether the last replies went A B A B A B. */
 bool calls_alternate(const struct kernel *k);
+
+/* A call that stands as {"name", "arguments"} in the only fenced block of a reply without calls;
+ * false when there is none or config.fenced_calls is off. */
+bool call_in_text(struct kernel *k, const struct reply *r, struct tool_call *out);
+
+/* Notes a result for the repeat cache and for K10. */
+void call_learn(struct kernel *k, const struct call *c);
+
+/* ---- compact.c: keeping the history within its size (K17) ---- */
+
+/* Appends a message; what was handed out in a command stays where it is. */
+void remember(struct kernel *k, struct message m);
+
+/* Makes the history smaller when it is over config.context_tokens and that was not tried in vain
+ * before. True when a summary has been asked for: the next model call waits for compact_with. */
+bool compact(struct kernel *k);
+
+/* Goes on with the summary that was asked for; p NULL = none came, the turns are dropped without.
+ */
+void compact_with(struct kernel *k, struct str summary);
 #endif

@@ -99,6 +99,15 @@ static void put_config(struct buf *b, const struct kernel_config *c)
         {"model_attempts", c->model_attempts, usual.model_attempts},
         {"backoff_ms", c->backoff_ms, usual.backoff_ms},
         {"backoff_cap_ms", c->backoff_cap_ms, usual.backoff_cap_ms},
+        {"no_progress", c->no_progress, usual.no_progress},
+        {"context_tokens", c->context_tokens, usual.context_tokens},
+        {"keep_steps", c->keep_steps, usual.keep_steps},
+        {"fenced_calls", c->fenced_calls, usual.fenced_calls},
+        {"close_names", c->close_names, usual.close_names},
+        {"summarise", c->compaction == COMPACT_SUMMARISE, usual.compaction == COMPACT_SUMMARISE},
+        {"tier_read", c->tiers[TIER_READ], usual.tiers[TIER_READ]},
+        {"tier_write", c->tiers[TIER_WRITE], usual.tiers[TIER_WRITE]},
+        {"tier_danger", c->tiers[TIER_DANGER], usual.tiers[TIER_DANGER]},
     };
     json_key(b, "config");
     buf_char(b, '{');
@@ -111,6 +120,17 @@ static void put_config(struct buf *b, const struct kernel_config *c)
         }
     }
     buf_char(b, '}');
+}
+
+static void put_tools(struct buf *b, const struct kernel_config *c)
+{
+    json_key(b, "tools");
+    buf_char(b, '[');
+    for (size_t i = 0; i < c->n_tools; i++) {
+        json_next(b);
+        json_add_string(b, c->tools[i].name);
+    }
+    buf_char(b, ']');
 }
 
 void log_open(struct kernel *k)
@@ -127,13 +147,7 @@ void log_open(struct kernel *k)
     json_put_text(b, "model", c->model);
     json_put_text(b, "provider", c->provider);
     json_put_text(b, "system", c->system);
-    json_key(b, "tools");
-    buf_char(b, '[');
-    for (size_t i = 0; i < c->n_tools; i++) {
-        json_next(b);
-        json_add_string(b, c->tools[i].name);
-    }
-    buf_char(b, ']');
+    put_tools(b, c);
     put_budget(b, &c->budget);
     put_config(b, c);
     end(k, 0);
@@ -170,7 +184,7 @@ void log_reply(struct kernel *k, const struct reply *r)
     json_put_text(b, "stop", str_of(stop_name(r->stop)));
     json_put_text(b, "stop_raw", r->stop_raw);
     usage_put(b, &r->usage);
-    json_put_known(b, "cost_nano", -1);
+    json_put_known(b, "cost_nano", usage_cost_nano(&r->usage, k->config.price));
     json_put_int(b, "latency_ms", (int64_t)(k->now - k->attempt_at));
     json_put_int(b, "attempts", k->attempt);
     end(k, from);
@@ -184,6 +198,9 @@ void log_failure(struct kernel *k, const struct failure *f, int64_t retry_in_ms)
     json_put_text(b, "class", str_of(fail_name(f->class)));
     json_put_known(b, "status", f->status == 0 ? -1 : f->status);
     json_put_text(b, "message", f->message);
+    if (f->retry_after_ms >= 0) {
+        json_put_int(b, "retry_after_ms", f->retry_after_ms);
+    }
     if (retry_in_ms < 0) {
         json_put_bool(b, "final", true);
     } else {
@@ -256,8 +273,75 @@ void log_tool_result(struct kernel *k, const struct call *c)
     }
     json_put_int(b, "latency_ms", c->attempt == 0 ? 0 : (int64_t)(k->now - c->started_at));
     json_put_int(b, "attempts", c->attempt);
-    json_put_bool(b, "cached", false);
+    json_put_bool(b, "cached", c->output.cached);
     json_put_bool(b, "truncated", c->output.truncated);
+    end(k, from);
+}
+
+void log_approval_required(struct kernel *k, const struct call *c)
+{
+    size_t from = k->log.n;
+    struct buf *b = begin_call(k, "approval_required", c);
+    json_put_text(b, "name", c->name);
+    json_put_text(b, "arguments", c->arguments);
+    end(k, from);
+}
+
+void log_approval(struct kernel *k, const struct call *c, enum decision decision)
+{
+    static const char *const words[] = {
+        [DECIDED_ALLOW] = "allow", [DECIDED_DENY] = "deny", [DECIDED_ALWAYS] = "always"};
+    size_t from = k->log.n;
+    struct buf *b = begin(k, "approval");
+    json_put_text(b, "call_id", c->id);
+    json_put_text(b, "decision", str_of(words[decision]));
+    end(k, from);
+}
+
+void log_compaction(struct kernel *k, int64_t dropped, int64_t shortened, struct str summary)
+{
+    size_t from = k->log.n;
+    struct buf *b = begin(k, "compaction");
+    json_put_int(b, "step", k->step);
+    json_put_int(b, "dropped", dropped);
+    json_put_int(b, "shortened", shortened);
+    json_put_text(b, "summary", summary);
+    end(k, from);
+}
+
+static bool same_tools(const struct kernel_config *a, const struct kernel_config *b)
+{
+    bool same = a->n_tools == b->n_tools;
+    for (size_t i = 0; same && i < a->n_tools; i++) {
+        same = str_eq(a->tools[i].name, b->tools[i].name);
+    }
+    return same;
+}
+
+static bool same_budget(const struct budget *a, const struct budget *b)
+{
+    return a->steps == b->steps && a->tokens == b->tokens && a->seconds == b->seconds &&
+           a->cost_nano == b->cost_nano && a->calls == b->calls &&
+           a->calls_per_reply == b->calls_per_reply;
+}
+
+void log_resume(struct kernel *k, const struct kernel_config *before)
+{
+    const struct kernel_config *now = &k->config;
+    size_t from = k->log.n;
+    struct buf *b = begin(k, "resume");
+    json_key(b, "changed");
+    buf_char(b, '{');
+    if (!str_eq(now->model, before->model)) {
+        json_put_text(b, "model", now->model);
+    }
+    if (!same_tools(now, before)) {
+        put_tools(b, now);
+    }
+    if (!same_budget(&now->budget, &before->budget)) {
+        put_budget(b, &now->budget);
+    }
+    buf_char(b, '}');
     end(k, from);
 }
 

@@ -37,6 +37,17 @@ const char *fail_name(enum fail_class c)
     return fail_names[c];
 }
 
+bool fail_of_name(struct str name, enum fail_class *out)
+{
+    for (size_t i = 0; i < sizeof fail_names / sizeof fail_names[0]; i++) {
+        if (str_is(name, fail_names[i])) {
+            *out = (enum fail_class)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool fail_retryable(enum fail_class c)
 {
     return fail_retries[c];
@@ -67,4 +78,52 @@ const struct tool_spec *tool_find(const struct tool_spec *specs, size_t n, struc
         }
     }
     return NULL;
+}
+
+/* Adds tokens × price ÷ 10^6 to a whole and a millionth part. */
+static void add_cost(int64_t *whole, int64_t *millionths, int64_t tokens, int64_t price)
+{
+    int64_t rest = tokens % 1000000 * price; /* below 10^18 */
+    *whole += tokens / 1000000 * price + rest / 1000000;
+    *millionths += rest % 1000000;
+}
+
+/* A part of a whole count: 0 when it is unknown, never more than the whole. */
+static int64_t part_of(int64_t part, int64_t whole)
+{
+    return part < 0 ? 0 : part > whole ? whole : part;
+}
+
+int64_t usage_cost_nano(const struct usage *u, const struct price *p)
+{
+    const int64_t tokens_max = 1000000000, price_max = 1000000000000;
+    if (p == NULL || u->input < 0 || u->output < 0 || u->input > tokens_max ||
+        u->output > tokens_max || p->input > price_max || p->output > price_max ||
+        p->cached > price_max || p->cache_write > price_max || p->reasoning > price_max) {
+        return -1;
+    }
+    int64_t cached = part_of(u->cached, u->input);
+    int64_t written = part_of(u->cache_write, u->input - cached);
+    int64_t thought = part_of(u->reasoning, u->output);
+    int64_t whole = 0, millionths = 0;
+    add_cost(&whole, &millionths, u->input - cached - written, p->input);
+    add_cost(&whole, &millionths, cached, p->cached < 0 ? p->input : p->cached);
+    add_cost(&whole, &millionths, written, p->cache_write < 0 ? p->input : p->cache_write);
+    add_cost(&whole, &millionths, u->output - thought, p->output);
+    add_cost(&whole, &millionths, thought, p->reasoning < 0 ? p->output : p->reasoning);
+    return whole + (millionths + 500000) / 1000000;
+}
+
+static int64_t sum_known(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : a + b;
+}
+
+void usage_add(struct usage *sum, const struct usage *more)
+{
+    sum->input = sum_known(sum->input, more->input);
+    sum->cached = sum_known(sum->cached, more->cached);
+    sum->cache_write = sum_known(sum->cache_write, more->cache_write);
+    sum->output = sum_known(sum->output, more->output);
+    sum->reasoning = sum_known(sum->reasoning, more->reasoning);
 }

@@ -24,6 +24,7 @@ struct message {
     struct tool_call *calls; /* assistant only */
     size_t n_calls;
     struct str call_id; /* tool only: which call it answers */
+    bool notice; /* user only: written by the loop, in the place of messages that were left out */
 };
 
 /* Why a reply ended; the same words for every provider. */
@@ -46,6 +47,23 @@ struct usage {
     int64_t reasoning;
 };
 #define USAGE_UNKNOWN ((struct usage){-1, -1, -1, -1, -1})
+
+/* What a model costs, in nano-units of the currency for a million tokens. */
+struct price {
+    int64_t input;
+    int64_t cached;      /* of input, read from a cache; -1 = as input */
+    int64_t cache_write; /* of input, written to a cache; -1 = as input */
+    int64_t output;
+    int64_t reasoning; /* of output; -1 = as output */
+};
+
+/* What one reply costs in nano-units, rounded half up once; -1 when the counts of input or output
+ * are unknown or p is NULL. A part whose count is unknown is billed with the whole. Counts up to
+ * 10^9 and prices up to 10^12 do not overflow; beyond them the cost is unknown. */
+int64_t usage_cost_nano(const struct usage *u, const struct price *p);
+
+/* Adds one reply's counts to a sum; a count that is unknown in either is unknown in the sum. */
+void usage_add(struct usage *sum, const struct usage *more);
 
 /* Appends the member "usage": {...} as every JSON of ours shows it, null for an unknown count. */
 void usage_put(struct buf *out, const struct usage *u);
@@ -76,6 +94,8 @@ const char *stop_name(enum stop_reason stop);
 /* The stop reason named `name`; false for an unknown one. */
 bool stop_of_name(struct str name, enum stop_reason *out);
 const char *fail_name(enum fail_class c);
+/* The class named `name`; false for an unknown one. */
+bool fail_of_name(struct str name, enum fail_class *out);
 bool fail_retryable(enum fail_class c);
 const char *role_name(enum role r);
 
@@ -146,6 +166,7 @@ struct tool_output {
     struct str hint; /* n 0 = none */
     bool retryable;
     bool truncated; /* content was cut to the tool's max_output */
+    bool cached;    /* the earlier result of the same call */
 };
 
 /* Checks a history as providers do (K33), usable alone: the system message only first; roles in a

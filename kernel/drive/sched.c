@@ -215,6 +215,12 @@ static void sched_destroy(struct sched *s)
     free(s);
 }
 
+void sched_skip(struct sched *s, uint64_t ms)
+{
+    s->now_ms += ms;
+    s->base_ms -= ms; /* wraps below 0, as the difference does back */
+}
+
 void sched_free(struct sched *s)
 {
     if (s == NULL) {

@@ -18,6 +18,10 @@ struct sched *sched_virtual(struct loop *loop);
 /* The loop's monotonic clock, counted from now on. */
 struct sched *sched_real(struct loop *loop);
 
+/* Moves `now` on by ms, before anything is posted: for a run that goes on where another process
+ * left it. */
+void sched_skip(struct sched *s, uint64_t ms);
+
 /* Frees it; things still due are dropped. NULL allowed. */
 void sched_free(struct sched *s);
 

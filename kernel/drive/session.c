@@ -25,6 +25,13 @@ struct open_tool {
     struct tool_run *run;
 };
 
+/* A decision on its way to the kernel. */
+struct decided {
+    struct session *session;
+    struct str call_id;
+    enum decision decision;
+};
+
 struct session {
     struct session_options o;
     enum session_state state;
@@ -32,6 +39,11 @@ struct session {
     struct llm_request request;
     struct llm_call *model; /* NULL = none open */
     struct open_tool *tools;
+    struct arena *summary; /* memory of a request for a summary; NULL = none open */
+    struct str asked;      /* the call that approval was last asked for */
+    struct decided *decision;
+    struct timer *decided; /* when that is fed; NULL = nothing on the way */
+    struct timer *denial;  /* of that call, where nobody can be asked */
     struct timer *begin;
     struct timer *wake;
     uint64_t wake_at;
@@ -83,6 +95,58 @@ static void call_model(struct session *s, const struct command *c)
                                       .temperature = s->o.temperature,
                                       .max_tokens = s->o.max_tokens};
     struct llm_sink sink = {.ctx = s, .delta = on_delta, .end = on_model_end};
+    s->model = s->o.llm->ops->start(s->o.llm, &s->request, sink);
+}
+
+static void on_summary_end(void *ctx, const struct reply *reply, const struct failure *failure)
+{
+    struct session *s = ctx;
+    s->model = NULL;
+    struct event ev = {.kind = EV_FAILURE, .failure = failure};
+    if (reply != NULL) {
+        ev = (struct event){.kind = EV_SUMMARY, .text = reply->content, .reply = reply};
+    }
+    feed(s, &ev);
+    arena_free(s->summary);
+    s->summary = NULL;
+    drive(s);
+}
+
+static void on_summary_delta(void *ctx, struct str text)
+{
+    (void)ctx; /* nobody reads a summary as it comes */
+    (void)text;
+}
+
+/* Asks the model for a summary: one request of its own, the old messages written out as text. */
+static void summarise(struct session *s, const struct command *c)
+{
+    struct buf text = {0};
+    buf_addz(&text, "Summarise this part of a conversation in a few sentences. Keep every "
+                    "decision, every number "
+                    "and every name.\n");
+    for (size_t i = 0; i < c->n_messages; i++) {
+        const struct message *m = &c->messages[i];
+        buf_fmt(&text, "\n%s: ", role_name(m->role));
+        buf_add(&text, m->content);
+        for (size_t j = 0; j < m->n_calls; j++) {
+            buf_addz(&text, "\ncalls ");
+            buf_add(&text, m->calls[j].name);
+            buf_char(&text, ' ');
+            buf_add(&text, m->calls[j].arguments);
+        }
+    }
+    s->summary = arena_new();
+    struct message *ask_for = arena_alloc(s->summary, sizeof *ask_for);
+    *ask_for =
+        (struct message){.role = ROLE_USER, .content = arena_str(s->summary, buf_str(&text))};
+    buf_free(&text);
+    s->request = (struct llm_request){.model = s->o.config.model,
+                                      .messages = ask_for,
+                                      .n_messages = 1,
+                                      .temperature = s->o.temperature,
+                                      .max_tokens = s->o.max_tokens};
+    struct llm_sink sink = {.ctx = s, .delta = on_summary_delta, .end = on_summary_end};
     s->model = s->o.llm->ops->start(s->o.llm, &s->request, sink);
 }
 
@@ -173,6 +237,26 @@ static void stop_tool(struct session *s, struct str call_id)
     }
 }
 
+/* ---- approval ---- */
+
+/* An answer that nobody can give now is fed in a turn of its own. */
+static void on_denied(void *arg)
+{
+    struct session *s = arg;
+    s->denial = NULL;
+    session_approve(s, s->asked, DECIDED_DENY);
+}
+
+static void ask(struct session *s, const struct command *c)
+{
+    s->asked = c->call_id;
+    if (s->o.ask == NULL) {
+        s->denial = sched_post(s->o.sched, 0, 0, on_denied, s);
+    } else {
+        s->o.ask(s->o.ctx, c->call_id, c->name, c->arguments);
+    }
+}
+
 /* ---- driving ---- */
 
 static void on_wake(void *arg)
@@ -237,6 +321,16 @@ static void carry_out(struct session *s, const struct command *c)
             call_tool(s, c);
         }
         return;
+    case CMD_SUMMARISE:
+        if (!over) {
+            summarise(s, c);
+        }
+        return;
+    case CMD_ASK_APPROVAL:
+        if (!over) {
+            ask(s, c);
+        }
+        return;
     case CMD_STOP_MODEL: stop_model(s); return;
     case CMD_STOP_TOOL: stop_tool(s, c->call_id); return;
     case CMD_FINISH: s->state = SESSION_OVER; return;
@@ -268,8 +362,13 @@ static void drive(struct session *s)
 static void on_begin(void *arg)
 {
     struct session *s = arg;
+    struct event ev = {.kind = EV_USER_MESSAGE, .text = s->o.prompt};
     s->begin = NULL;
-    feed(s, &(struct event){.kind = EV_USER_MESSAGE, .text = s->o.prompt});
+    if (s->o.resume != NULL) {
+        ev.kind = EV_RESUME;
+        ev.config = &s->o.config;
+    }
+    feed(s, &ev);
     drive(s);
 }
 
@@ -280,9 +379,37 @@ struct session *session_new(const struct session_options *o)
     assert(o->llm != NULL && o->tools != NULL && o->sched != NULL);
     struct session *s = mem_zero(sizeof *s);
     s->o = *o;
-    s->kernel = kernel_new(&o->config);
+    s->kernel = o->resume != NULL ? o->resume : kernel_new(&o->config);
     s->begin = sched_post(o->sched, 0, 0, on_begin, s);
     return s;
+}
+
+/* A decision that comes while commands are carried out waits for its own turn. */
+static void on_decided(void *arg)
+{
+    struct decided *d = arg;
+    struct session *s = d->session;
+    s->decided = NULL;
+    s->decision = NULL;
+    struct event ev = {.kind = EV_APPROVAL, .call_id = d->call_id, .decision = d->decision};
+    bool takes = kernel_takes(s->kernel, &ev);
+    free(d);
+    if (takes) {
+        feed(s, &ev);
+        drive(s);
+    }
+}
+
+void session_approve(struct session *s, struct str call_id, enum decision decision)
+{
+    if (s->state == SESSION_OVER || s->decided != NULL || !str_eq(call_id, s->asked)) {
+        return;
+    }
+    struct decided *d = mem_zero(sizeof *d);
+    *d = (struct decided){s, s->asked, decision};
+    s->decision = d;
+    sched_touch(s->o.sched);
+    s->decided = sched_post(s->o.sched, 0, 0, on_decided, d);
 }
 
 void session_cancel(struct session *s, struct str reason)
@@ -323,7 +450,11 @@ void session_free(struct session *s)
     assert(s->state != SESSION_DRIVING);
     sched_cancel(s->o.sched, s->begin);
     sched_cancel(s->o.sched, s->wake);
+    sched_cancel(s->o.sched, s->denial);
+    sched_cancel(s->o.sched, s->decided);
+    free(s->decision);
     stop_model(s);
+    arena_free(s->summary);
     while (s->tools != NULL) {
         stop_one(s, s->tools);
     }

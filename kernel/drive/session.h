@@ -13,7 +13,11 @@ struct session;
 struct session_options {
     struct kernel_config config; /* views must outlive the session */
     struct str prompt;           /* likewise */
-    struct llm *llm;             /* these three must outlive it */
+    /* NULL = a new run. Else one that kernel_replay has brought up, which goes on with `config`
+     * and, where prompt.p is not NULL, with that message; the session frees it. sched_skip(sched,
+     * kernel_now) must have been called. */
+    struct kernel *resume;
+    struct llm *llm; /* these three must outlive it */
     struct toolbox *tools;
     struct sched *sched;
     bool stream;            /* ask for streaming, hand on deltas */
@@ -24,6 +28,9 @@ struct session_options {
      * run is cancelled. May be NULL. */
     int (*log)(void *ctx, struct str lines);
     void (*delta)(void *ctx, struct str text); /* may be NULL */
+    /* A call whose tier wants approval: answer with session_approve, now or later. NULL = denied at
+     * once. */
+    void (*ask)(void *ctx, struct str call_id, struct str name, struct str arguments);
     void (*done)(void *ctx); /* once, when the run is over; session_result is valid then; free later
                                 or here */
 };
@@ -34,6 +41,9 @@ struct session *session_new(const struct session_options *o);
 /* Stops what is open, closes the log with `cancelled` (K24) and calls done. Nothing after the end.
  * From inside `log` it takes effect when log has returned. */
 void session_cancel(struct session *s, struct str reason);
+
+/* Decides about a call that `ask` has told. Ignored for any other. */
+void session_approve(struct session *s, struct str call_id, enum decision decision);
 
 const struct kernel *session_kernel(const struct session *s);
 bool session_result(const struct session *s, struct run_result *out);

@@ -1,0 +1,211 @@
+/* Keeping the history within its size (K17): old results are shortened, then whole old turns or
+ * steps are left out, with a notice in their place. A call and its results stay together, the
+ * system message and the user's newest message stay, and so do the newest steps. */
+#include <string.h>
+
+#include "kernel/base/text.h"
+#include "kernel/base/tokens.h"
+#include "kernel/core/kernel_int.h"
+
+enum { SHORT_RESULT_CHARS = 400, MESSAGE_TOKENS = 4 };
+
+static int64_t size_of(const struct message *m)
+{
+    int64_t n = MESSAGE_TOKENS + text_tokens(m->content) + text_tokens(m->reasoning);
+    for (size_t i = 0; i < m->n_calls; i++) {
+        n += MESSAGE_TOKENS + text_tokens(m->calls[i].name) + text_tokens(m->calls[i].arguments);
+    }
+    return n;
+}
+
+static void grow(struct kernel *k)
+{
+    size_t cap = k->cap_history == 0 ? 16 : k->cap_history * 2;
+    struct message *history = arena_array(k->arena, cap, sizeof *history);
+    int64_t *sizes = arena_array(k->arena, cap, sizeof *sizes);
+    if (k->n_history > 0) {
+        memcpy(history, k->history, k->n_history * sizeof *history);
+        memcpy(sizes, k->sizes, k->n_history * sizeof *sizes);
+    }
+    k->history = history;
+    k->sizes = sizes;
+    k->cap_history = cap;
+}
+
+void remember(struct kernel *k, struct message m)
+{
+    if (k->n_history == k->cap_history) {
+        grow(k);
+    }
+    k->sizes[k->n_history] = size_of(&m);
+    k->size += k->sizes[k->n_history];
+    k->history[k->n_history++] = m;
+}
+
+/* A message of the user, not a notice of ours. */
+static bool is_user(const struct message *m)
+{
+    return m->role == ROLE_USER && !m->notice;
+}
+
+/* Where the newest steps begin, which are left whole: the keep_steps-th assistant message from the
+ * end, or the user's newest message where that comes later. */
+static size_t kept_from(const struct kernel *k)
+{
+    int64_t steps = 0;
+    for (size_t i = k->n_history; i > 0; i--) {
+        steps += k->history[i - 1].role == ROLE_ASSISTANT;
+        if (is_user(&k->history[i - 1]) || steps == k->config.keep_steps) {
+            return i - 1;
+        }
+    }
+    return 0;
+}
+
+/* Shortens the long results before `to`; returns how many. */
+static int64_t shorten(struct kernel *k, size_t to)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < to; i++) {
+        struct message *m = &k->history[i];
+        bool cut = false;
+        if (m->role != ROLE_TOOL || m->content.n <= SHORT_RESULT_CHARS) {
+            continue;
+        }
+        struct str text = text_truncate(k->arena, m->content, SHORT_RESULT_CHARS, &cut);
+        if (cut && text.n < m->content.n) {
+            m->content = text;
+            k->size -= k->sizes[i];
+            k->sizes[i] = size_of(m);
+            k->size += k->sizes[i];
+            n++;
+        }
+    }
+    return n;
+}
+
+/* The first message that may go: behind the system message. */
+static size_t first_of(const struct kernel *k)
+{
+    return k->n_history > 0 && k->history[0].role == ROLE_SYSTEM ? 1 : 0;
+}
+
+/* The user's newest message, which stays. */
+static size_t newest_user(const struct kernel *k)
+{
+    for (size_t i = k->n_history; i > 0; i--) {
+        if (is_user(&k->history[i - 1])) {
+            return i - 1;
+        }
+    }
+    return 0;
+}
+
+/* The end of the unit that begins at i: an assistant message with its results, or one other
+ * message. */
+static size_t unit_end(const struct kernel *k, size_t i, size_t to)
+{
+    i++;
+    while (i < to && k->history[i].role == ROLE_TOOL) {
+        i++;
+    }
+    return i;
+}
+
+/* How far to drop from `from`, in whole turns where there are older ones, else in whole steps of
+ * this one. */
+static size_t drop_end(const struct kernel *k, size_t from, size_t to, int64_t over)
+{
+    size_t end = from;
+    while (end < to && over > 0) {
+        size_t next = unit_end(k, end, to);
+        /* an older turn goes whole: to the next user message */
+        while (next < to && is_user(&k->history[end]) && !is_user(&k->history[next])) {
+            next = unit_end(k, next, to);
+        }
+        for (size_t i = end; i < next; i++) {
+            over -= k->sizes[i];
+        }
+        end = next;
+    }
+    return end;
+}
+
+/* Puts a notice in the place of messages [from, end). */
+static void replace(struct kernel *k, size_t from, size_t end, struct str summary)
+{
+    size_t n = end - from;
+    struct str text =
+        summary.p == NULL
+            ? arena_printf(k->arena, "[%zu earlier messages were left out to save room.]", n)
+            : arena_printf(k->arena,
+                           "[%zu earlier messages were left out to save room. Summary: %.*s]", n,
+                           STR_FMT(summary));
+    struct message notice = {.role = ROLE_USER, .content = text, .notice = true};
+    for (size_t i = from; i < end; i++) {
+        k->size -= k->sizes[i];
+    }
+    k->history[from] = notice;
+    k->sizes[from] = size_of(&notice);
+    k->size += k->sizes[from];
+    memmove(k->history + from + 1, k->history + end, (k->n_history - end) * sizeof *k->history);
+    memmove(k->sizes + from + 1, k->sizes + end, (k->n_history - end) * sizeof *k->sizes);
+    k->n_history -= n - 1;
+}
+
+/* Requests that were handed out keep their own messages: changes happen in a copy. */
+static void own_history(struct kernel *k)
+{
+    struct message *copy = arena_array(k->arena, k->cap_history, sizeof *copy);
+    memcpy(copy, k->history, k->n_history * sizeof *copy);
+    k->history = copy;
+}
+
+static void done(struct kernel *k, int64_t dropped, struct str summary)
+{
+    log_compaction(k, dropped, k->shortened, summary);
+    k->size_left = k->size > k->config.context_tokens ? k->size : 0;
+}
+
+bool compact(struct kernel *k)
+{
+    int64_t room = k->config.context_tokens;
+    if (room == 0 || k->size <= room || (k->size_left > 0 && k->size <= k->size_left)) {
+        return false;
+    }
+    own_history(k);
+    size_t user = newest_user(k), kept = kept_from(k);
+    k->shortened = shorten(k, kept);
+    size_t from = first_of(k), end = from;
+    if (k->size > room) {
+        end = drop_end(k, from, user, k->size - room); /* older turns */
+        if (end == from && user + 1 < kept) {
+            from = user + 1; /* older steps of this turn */
+            end = drop_end(k, from, kept, k->size - room);
+        }
+    }
+    if (end - from < 2) { /* a notice in the place of one message saves nothing */
+        if (k->shortened > 0) {
+            done(k, 0, (struct str){NULL, 0});
+        } else {
+            k->size_left = k->size;
+        }
+        return false;
+    }
+    k->dropping_from = from;
+    k->dropping = end - from;
+    if (k->config.compaction == COMPACT_SUMMARISE) {
+        return true;
+    }
+    compact_with(k, (struct str){NULL, 0});
+    return false;
+}
+
+void compact_with(struct kernel *k, struct str summary)
+{
+    int64_t dropped = (int64_t)k->dropping;
+    own_history(k);
+    replace(k, k->dropping_from, k->dropping_from + k->dropping, summary);
+    k->dropping = 0;
+    done(k, dropped, summary);
+}

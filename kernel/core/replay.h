@@ -1,0 +1,35 @@
+/* Feeding an event log again: the one mechanism behind resume, fork, verify and audit. */
+#ifndef KERNEL_CORE_REPLAY_H
+#define KERNEL_CORE_REPLAY_H
+
+#include "kernel/core/kernel.h"
+
+/* What the log's first line says of the run, into *out, whose views live in arena and in `log`.
+ * specs: the tools that the run had, by name (n of them, more are allowed). file: named in errors.
+ * ERR_INPUT with the line: no event log, another schema. ERR_NOT_FOUND: a tool that specs lack. The
+ * price is left NULL. */
+int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
+                         const struct tool_spec *specs, size_t n_specs, struct kernel_config *out,
+                         struct err *e) MUST_CHECK;
+
+/* In and out of kernel_replay. */
+struct kernel_replay {
+    const struct tool_spec *tools; /* in: for resume lines that change the tools */
+    size_t n_tools;
+    /* in: the price of another model that a resume line names; NULL = none is known */
+    const struct price *(*price)(void *ctx, struct str model);
+    void *ctx;
+    size_t lines; /* out: whole lines that were taken */
+    size_t bytes; /* out: their bytes */
+    bool torn;    /* out: something is behind them: a last line without its newline */
+    struct buf
+        missing; /* out: lines that follow from the last event, and that the log was cut before */
+};
+
+/* Feeds the first lines_max lines of `log` to k, which is fresh (kernel_new with the log's own
+ * configuration), and compares every line that it decides with the log, byte for byte. The commands
+ * on the way are dropped; afterwards EV_RESUME makes the kernel go on. Returns 0; ERR_INPUT with
+ * the first line that does not follow. Free out->missing with buf_free. */
+int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lines_max,
+                  struct kernel_replay *out, struct err *e) MUST_CHECK;
+#endif
