@@ -4,6 +4,7 @@
 #define CASSETTES_CASSETTE_H
 
 #include "kernel/base/doc.h"
+#include "kernel/base/finding.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/sched.h"
 #include "kernel/http.h"
@@ -141,14 +142,6 @@ void cassette_show(const struct cassette *c, bool json, struct buf *out);
 /* Finds what would hinder a replay: nothing that could be replayed, bodies that decode to no reply,
  * requests without an answer, chunks that do not add up, credentials, duplicate requests with
  * different answers, an encoder newer than ours. One finding at a time to `found`. */
-struct finding {
-    const char *file;
-    uint32_t line;
-    uint32_t column;
-    const char *severity; /* "error" | "warning" */
-    const char *code;     /* a short word, "bad_chunks" */
-    struct str message;
-};
 void cassette_check(const struct cassette *c, void (*found)(void *ctx, const struct finding *f),
                     void *ctx);
 #endif

@@ -19,14 +19,14 @@ struct checking {
     struct place secret; /* the last secret found in it */
 };
 
-static void tell_at(struct checking *k, struct place place, const char *severity, const char *code,
-                    struct str message)
+static void tell_at(struct checking *k, struct place place, enum finding_severity severity,
+                    const char *code, struct str message)
 {
     struct finding f = {k->c->path, place.line, place.column, severity, code, message};
     k->found(k->ctx, &f);
 }
 
-static void tell(struct checking *k, const struct interaction *it, const char *severity,
+static void tell(struct checking *k, const struct interaction *it, enum finding_severity severity,
                  const char *code, struct str message)
 {
     tell_at(k, (struct place){0, it == NULL ? 1 : it->line, 1}, severity, code, message);
@@ -95,7 +95,7 @@ static void check_header(struct checking *k)
                          "not the recorded one",
                          c->run.n == 0 ? " run" : "", c->seed == 0 ? " seed" : "",
                          c->started_at.n == 0 ? " started_at" : "");
-        tell(k, NULL, "warning", "incomplete_header", message);
+        tell(k, NULL, FINDING_WARNING, "incomplete_header", message);
     }
 }
 
@@ -107,19 +107,19 @@ static void check_file(struct checking *k)
                                           "the recording was cut off in interaction %zu, which is "
                                           "left out",
                                           c->n + 1);
-        tell(k, c->n > 0 ? &c->items[c->n - 1] : NULL, "warning", "torn", message);
+        tell(k, c->n > 0 ? &c->items[c->n - 1] : NULL, FINDING_WARNING, "torn", message);
     }
     if (c->ours && c->encoder > WIRE_ENCODER_VERSION) {
         struct str message = arena_printf(k->arena,
                                           "recorded with encoder %lld, this assay has %d: its "
                                           "requests may not match; update assay",
                                           (long long)c->encoder, WIRE_ENCODER_VERSION);
-        tell(k, NULL, "warning", "encoder_newer", message);
+        tell(k, NULL, FINDING_WARNING, "encoder_newer", message);
     }
     check_header(k);
     struct buf why = {0};
     if (cassette_session(c, &why) == NULL) {
-        tell(k, NULL, "warning", "not_replayable", arena_str(k->arena, buf_str(&why)));
+        tell(k, NULL, FINDING_WARNING, "not_replayable", arena_str(k->arena, buf_str(&why)));
     }
     buf_free(&why);
 }
@@ -132,7 +132,7 @@ static void check_end(struct checking *k, const struct interaction *it)
     if (cut || it->status == 0) {
         struct str message = arena_printf(k->arena, "interaction %u ends without an answer (%s)",
                                           it->n, cut ? http_end_name(it->ended) : "status 0");
-        tell(k, it, "warning", "no_answer", message);
+        tell(k, it, FINDING_WARNING, "no_answer", message);
     }
 }
 
@@ -147,7 +147,7 @@ static void check_chunks(struct checking *k, const struct interaction *it)
                                           "interaction %u: its chunks add up to %lld bytes, the "
                                           "body has %zu",
                                           it->n, (long long)sum, it->body.n);
-        tell(k, it, "error", "bad_chunks", message);
+        tell(k, it, FINDING_ERROR, "bad_chunks", message);
     }
     int64_t last_ms = it->n_chunks > 0 ? it->chunks[it->n_chunks - 1].at_ms : 0;
     if (last_ms > it->took_ms) {
@@ -155,7 +155,7 @@ static void check_chunks(struct checking *k, const struct interaction *it)
                                           "interaction %u: its last chunk comes at %lld ms, but "
                                           "the end at %lld ms",
                                           it->n, (long long)last_ms, (long long)it->took_ms);
-        tell(k, it, "error", "bad_chunks", message);
+        tell(k, it, FINDING_ERROR, "bad_chunks", message);
     }
 }
 
@@ -167,7 +167,7 @@ static void check_coding(struct checking *k, const struct interaction *it)
                                           "interaction %u: the body is coded (%.*s), which assay "
                                           "does not decode",
                                           it->n, STR_FMT(str_slice(coding, 0, 40)));
-        tell(k, it, "warning", "unknown_encoding", message);
+        tell(k, it, FINDING_WARNING, "unknown_encoding", message);
     }
 }
 
@@ -179,14 +179,15 @@ static void check_reply(struct checking *k, const struct interaction *it)
         struct str why = str_slice(r.result.failure.message, 0, 400);
         struct str message = arena_printf(k->arena, "interaction %u: the body is no reply: %.*s",
                                           it->n, STR_FMT(why));
-        tell(k, it, "error", "undecodable_reply", message);
+        tell(k, it, FINDING_ERROR, "undecodable_reply", message);
     }
     reading_free(&r);
 }
 
 /* secret: as it stands in the file. */
-static void tell_credential(struct checking *k, const struct interaction *it, const char *severity,
-                            const char *what, const char *where, struct str secret)
+static void tell_credential(struct checking *k, const struct interaction *it,
+                            enum finding_severity severity, const char *what, const char *where,
+                            struct str secret)
 {
     struct str message = arena_printf(
         k->arena, "interaction %u: %s in %s: take it out by hand or record anew, and revoke it",
@@ -206,7 +207,7 @@ static void check_text(struct checking *k, const struct interaction *it, struct 
     if (credential_find(text, 0, &at, &n, &what)) {
         const char *newline = memchr(text.p + at, '\n', n);
         size_t end = newline == NULL ? at + n : (size_t)(newline - text.p);
-        tell_credential(k, it, "error", what, where, str_slice(text, at, end));
+        tell_credential(k, it, FINDING_ERROR, what, where, str_slice(text, at, end));
     }
 }
 
@@ -219,7 +220,7 @@ static void check_headers(struct checking *k, const struct interaction *it,
         for (size_t m = 0; names[m] != NULL; m++) {
             if (str_is_nocase(headers[i].name, names[m]) && headers[i].value.n > 0 &&
                 !str_is(headers[i].value, REDACTED_TEXT)) {
-                tell_credential(k, it, "warning", names[m], "the headers", headers[i].value);
+                tell_credential(k, it, FINDING_WARNING, names[m], "the headers", headers[i].value);
             }
         }
     }
@@ -231,7 +232,7 @@ static void check_credentials(struct checking *k, const struct interaction *it)
     struct buf url = {0};
     k->secret = (struct place){0, 0, 0};
     if (redact_url(it->uri, &url)) {
-        tell_credential(k, it, "error", "a secret", "the uri", it->uri);
+        tell_credential(k, it, FINDING_ERROR, "a secret", "the uri", it->uri);
     }
     buf_free(&url);
     check_headers(k, it, it->request_headers, it->n_request_headers);
@@ -266,7 +267,7 @@ static void check_duplicates(struct checking *k)
                                               "interaction %u: the same request as interaction %u "
                                               "with another answer: they are served in this order",
                                               it->n, c->items[first].n);
-            tell(k, it, "warning", "ambiguous_duplicate", message);
+            tell(k, it, FINDING_WARNING, "ambiguous_duplicate", message);
         }
     }
 }

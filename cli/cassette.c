@@ -16,11 +16,6 @@ static const char help_text[] =
     "  assay cassette show cassettes/quickstart/margin-drop.yaml\n"
     "  assay cassette check cassettes/quickstart/*.yaml\n";
 
-static void on_finding(void *ctx, const struct finding *f)
-{
-    findings_add(ctx, f->file, f->line, f->column, f->severity, f->code, f->message);
-}
-
 static void check_file(const char *path, struct findings *findings)
 {
     struct cassette *c;
@@ -29,7 +24,7 @@ static void check_file(const char *path, struct findings *findings)
         findings_add_err(findings, path, &e);
         return;
     }
-    cassette_check(c, on_finding, findings);
+    cassette_check(c, findings_add, findings);
     cassette_free(c);
 }
 

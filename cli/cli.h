@@ -7,6 +7,7 @@
 
 #include "evals/rig.h"
 #include "kernel/base/err.h"
+#include "kernel/base/finding.h"
 
 /* Exit statuses (DESIGN.md, command line). */
 enum {
@@ -118,8 +119,8 @@ struct findings {
     size_t warnings;
     struct buf out;
 };
-void findings_add(struct findings *f, const char *file, uint32_t line, uint32_t column,
-                  const char *severity, const char *code, struct str message);
+/* ctx: the struct findings. */
+void findings_add(void *ctx, const struct finding *f);
 /* A file that could not be loaded, as a finding of its own. */
 void findings_add_err(struct findings *f, const char *file, const struct err *e);
 /* Prints them and the count; returns the exit status: 0, or 2 when there were errors. */

@@ -17,11 +17,6 @@ static const char help_text[] =
     "example\n"
     "  assay golden check goldens/quickstart.yaml\n";
 
-static void on_finding(void *ctx, const struct golden_finding *f)
-{
-    findings_add(ctx, f->file, f->line, f->column, f->severity, f->code, f->message);
-}
-
 struct checking {
     const char *path;
     struct findings *findings;
@@ -37,7 +32,7 @@ static void check_file(const char *path, struct findings *findings)
 {
     struct checking c = {path, findings};
     struct golden_set *set = golden_load_all(path, on_mistake, &c);
-    golden_check(set, on_finding, findings);
+    golden_check(set, findings_add, findings);
     golden_free(set);
 }
 

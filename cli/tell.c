@@ -118,40 +118,57 @@ bool want_color(int fd)
     return (no == NULL || no[0] == '\0') && isatty(fd) == 1;
 }
 
-void findings_add(struct findings *f, const char *file, uint32_t line, uint32_t column,
-                  const char *severity, const char *code, struct str message)
+static void add_line(struct buf *out, const struct finding *f)
 {
-    bool error = strcmp(severity, "error") == 0;
-    f->errors += error;
-    f->warnings += !error;
-    if (!f->json) {
-        buf_fmt(&f->out, "%s:", file);
-        if (line > 0) {
-            buf_fmt(&f->out, "%u:", line);
-        }
-        if (column > 0) {
-            buf_fmt(&f->out, "%u:", column);
-        }
-        buf_fmt(&f->out, " %s: ", severity);
-        buf_add(&f->out, message);
-        buf_fmt(&f->out, " [%s]\n", code);
-        return;
+    buf_fmt(out, "%s:", f->file);
+    if (f->line > 0) {
+        buf_fmt(out, "%u:", f->line);
     }
-    buf_char(&f->out, '{');
-    json_put_text(&f->out, "file", str_of(file));
-    json_put_int(&f->out, "line", line);
-    json_put_int(&f->out, "column", column);
-    json_put_text(&f->out, "severity", str_of(severity));
-    json_put_text(&f->out, "code", str_of(code));
-    json_put_text(&f->out, "message", message);
-    buf_addz(&f->out, "}\n");
+    if (f->column > 0) {
+        buf_fmt(out, "%u:", f->column);
+    }
+    buf_fmt(out, " %s: ", finding_severity_name(f->severity));
+    buf_add(out, f->message);
+    buf_fmt(out, " [%s]\n", f->code);
+}
+
+static void add_json(struct buf *out, const struct finding *f)
+{
+    buf_char(out, '{');
+    json_put_text(out, "file", str_of(f->file));
+    json_put_int(out, "line", f->line);
+    json_put_int(out, "column", f->column);
+    json_put_text(out, "severity", str_of(finding_severity_name(f->severity)));
+    json_put_text(out, "code", str_of(f->code));
+    json_put_text(out, "message", f->message);
+    buf_addz(out, "}\n");
+}
+
+void findings_add(void *ctx, const struct finding *f)
+{
+    struct findings *all = ctx;
+    switch (f->severity) {
+    case FINDING_ERROR: all->errors++; break;
+    case FINDING_WARNING: all->warnings++; break;
+    }
+    if (all->json) {
+        add_json(&all->out, f);
+    } else {
+        add_line(&all->out, f);
+    }
 }
 
 void findings_add_err(struct findings *f, const char *file, const struct err *e)
 {
-    findings_add(f, e->file[0] == '\0' ? file : e->file, e->line, e->column, "error",
-                 e->code == ERR_IO || e->code == ERR_NOT_FOUND ? "unreadable" : "invalid",
-                 str_of(e->message));
+    struct finding told = {
+        .file = e->file[0] == '\0' ? file : e->file,
+        .line = e->line,
+        .column = e->column,
+        .severity = FINDING_ERROR,
+        .code = e->code == ERR_IO || e->code == ERR_NOT_FOUND ? "unreadable" : "invalid",
+        .message = str_of(e->message),
+    };
+    findings_add(f, &told);
 }
 
 int findings_end(struct findings *f, const char *what, size_t n_files)

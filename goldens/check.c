@@ -3,9 +3,9 @@
 #include "kernel/base/text.h"
 
 void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
-                 const char *severity, const char *code, struct buf *message)
+                 enum finding_severity severity, const char *code, struct buf *message)
 {
-    struct golden_finding f = {r->file, line, column, severity, code, buf_str(message)};
+    struct finding f = {r->file, line, column, severity, code, buf_str(message)};
     r->found(r->ctx, &f);
     buf_free(message);
 }
@@ -45,7 +45,8 @@ static void check_calls(const struct golden_report *r, const struct golden_task 
                     "not offer",
                     STR_FMT(t->id), STR_FMT(call->name));
             add_closest(t, call->name, &message);
-            golden_tell(r, call->at->line, call->at->column, "error", "unknown_tool", &message);
+            golden_tell(r, call->at->line, call->at->column, FINDING_ERROR, "unknown_tool",
+                        &message);
             continue;
         }
         if (tool->terminal) {
@@ -54,7 +55,8 @@ static void check_calls(const struct golden_report *r, const struct golden_task 
                     "\"%.*s\" is a terminal tool: its call is the answer, not a call; check it "
                     "with `answer`",
                     STR_FMT(call->name));
-            golden_tell(r, call->at->line, call->at->column, "error", "terminal_call", &message);
+            golden_tell(r, call->at->line, call->at->column, FINDING_ERROR, "terminal_call",
+                        &message);
         }
         if (call->at->kind == VAL_OBJECT) {
             golden_check_args(r, tool, &call->at->members[0].value);
@@ -71,13 +73,13 @@ static void check_forbidden(const struct golden_report *r, const struct golden_t
             buf_fmt(&message, "the task \"%.*s\" forbids \"%.*s\", a tool that it does not offer",
                     STR_FMT(t->id), STR_FMT(name));
             add_closest(t, name, &message);
-            golden_tell(r, t->line, t->column, "warning", "unknown_forbidden_tool", &message);
+            golden_tell(r, t->line, t->column, FINDING_WARNING, "unknown_forbidden_tool", &message);
         }
         for (size_t j = 0; j < t->expect.n_calls; j++) {
             if (str_eq(t->expect.calls[j].name, name)) {
                 const struct val *at = t->expect.calls[j].at;
                 buf_fmt(&message, "a call of \"%.*s\" is expected and forbidden", STR_FMT(name));
-                golden_tell(r, at->line, at->column, "error", "forbidden_call", &message);
+                golden_tell(r, at->line, at->column, FINDING_ERROR, "forbidden_call", &message);
             }
         }
     }
@@ -96,11 +98,12 @@ static void check_script(const struct golden_report *r, const struct golden_task
         fake_free(script);
     } else if (rc == ERR_NOT_FOUND) {
         buf_fmt(&message, "there is no script %s", t->fake);
-        golden_tell(r, t->fake_at->line, t->fake_at->column, "error", "missing_script", &message);
+        golden_tell(r, t->fake_at->line, t->fake_at->column, FINDING_ERROR, "missing_script",
+                    &message);
     } else {
         struct golden_report other = {r->found, r->ctx, t->fake};
         buf_addz(&message, e.message);
-        golden_tell(&other, e.line, e.column, "error", "bad_script", &message);
+        golden_tell(&other, e.line, e.column, FINDING_ERROR, "bad_script", &message);
     }
 }
 
@@ -115,19 +118,12 @@ static void check_expects(const struct golden_report *r, const struct golden_tas
         buf_fmt(&message,
                 "the task \"%.*s\" expects nothing: every run that completes passes; add `expect`",
                 STR_FMT(t->id));
-        golden_tell(r, t->line, t->column, "warning", "expects_nothing", &message);
+        golden_tell(r, t->line, t->column, FINDING_WARNING, "expects_nothing", &message);
     }
 }
 
-static void on_tool_finding(void *ctx, const struct tool_finding *f)
-{
-    const struct golden_report *r = ctx;
-    struct golden_finding same = {f->file, f->line, f->column, "warning", f->code, f->message};
-    r->found(r->ctx, &same);
-}
-
-void golden_check(const struct golden_set *s,
-                  void (*found)(void *ctx, const struct golden_finding *f), void *ctx)
+void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
+                  void *ctx)
 {
     struct golden_report r = {found, ctx, s->path};
     for (size_t i = 0; i < s->n_tasks; i++) {
@@ -139,7 +135,7 @@ void golden_check(const struct golden_set *s,
     const struct golden_tools *t = ((const struct golden_loaded *)s)->first_tools;
     for (; t != NULL; t = t->next_used) {
         if (!t->broken) {
-            toolset_check(t->set, on_tool_finding, &r);
+            toolset_check(t->set, found, ctx);
         }
     }
 }

@@ -108,7 +108,7 @@ static bool may_be(const struct checking *c, const struct place *p, unsigned kin
         if (p->v->kind == VAL_OBJECT) {
             add_matchers(&message);
         }
-        golden_tell(c->report, p->v->line, p->v->column, "error", "bad_argument", &message);
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
     }
     buf_free(&words);
     return fits;
@@ -140,7 +140,7 @@ static void check_literal(const struct checking *c, const struct place *p)
                 "the tool \"%.*s\" does not allow this for \"%.*s\": ", STR_FMT(c->tool->name),
                 STR_FMT(p->path));
         buf_add(&message, buf_str(&why));
-        golden_tell(c->report, p->v->line, p->v->column, "error", "bad_argument", &message);
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
     }
     buf_free(&why);
     schema_free(schema);
@@ -163,8 +163,8 @@ static void check_unknown(const struct checking *c, const struct place *p, const
         buf_fmt(&message, " in \"%.*s\"", STR_FMT(p->path));
     }
     doc_add_closest(&message, properties, m->key);
-    golden_tell(c->report, m->line, m->column, refused ? "error" : "warning", "unknown_parameter",
-                &message);
+    golden_tell(c->report, m->line, m->column, refused ? FINDING_ERROR : FINDING_WARNING,
+                "unknown_parameter", &message);
 }
 
 static void check_members(const struct checking *c, const struct place *p)
@@ -205,7 +205,7 @@ static bool is_slip(const struct checking *c, const struct place *p)
             "\"%.*s\" is no matcher; did you mean \"%s\"? A map that is meant literally stands "
             "under equals",
             STR_FMT(text_preview(c->arena, m->key, 100)), meant);
-    golden_tell(c->report, m->line, m->column, "error", "unknown_matcher", &message);
+    golden_tell(c->report, m->line, m->column, FINDING_ERROR, "unknown_matcher", &message);
     return true;
 }
 

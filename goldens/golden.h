@@ -2,6 +2,7 @@
 #ifndef GOLDENS_GOLDEN_H
 #define GOLDENS_GOLDEN_H
 
+#include "kernel/base/finding.h"
 #include "kernel/base/match.h"
 #include "kernel/core/kernel.h"
 #include "kernel/drive/tools.h"
@@ -77,17 +78,9 @@ struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, co
 
 /* Finds further doubts in a loaded set, each to `found`: a call expected of a tool that the set
  * does not offer, arguments that can never come, a missing script file, a task that expects
- * nothing, what toolset_check finds. severity "error" or "warning". */
-struct golden_finding {
-    const char *file;
-    uint32_t line;
-    uint32_t column;
-    const char *severity;
-    const char *code;
-    struct str message;
-};
-void golden_check(const struct golden_set *s,
-                  void (*found)(void *ctx, const struct golden_finding *f), void *ctx);
+ * nothing, what toolset_check finds. */
+void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
+                  void *ctx);
 
 /* Whether the answer (p NULL = none) passes; on false `why` gets one line. NULL check passes. */
 bool golden_answer_test(const struct golden_answer *a, struct str answer, struct buf *why);

@@ -42,14 +42,14 @@ void golden_answers_free(struct golden_answer *all);
 
 /* Where findings of golden_check go. */
 struct golden_report {
-    void (*found)(void *ctx, const struct golden_finding *f);
+    void (*found)(void *ctx, const struct finding *f);
     void *ctx;
     const char *file;
 };
 
 /* Hands a finding on; frees the message. */
 void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
-                 const char *severity, const char *code, struct buf *message);
+                 enum finding_severity severity, const char *code, struct buf *message);
 
 /* Finds arguments (a map of matchers, NULL: none) that no call of the tool can meet. */
 void golden_check_args(const struct golden_report *r, const struct tool_spec *tool,

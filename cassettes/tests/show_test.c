@@ -186,7 +186,7 @@ static void every_recording_of_the_corpus_is_shown(void)
 static void note_finding(void *ctx, const struct finding *f)
 {
     struct buf *out = ctx;
-    buf_fmt(out, "%u:%u %s %s; ", f->line, f->column, f->severity, f->code);
+    buf_fmt(out, "%u:%u %s %s; ", f->line, f->column, finding_severity_name(f->severity), f->code);
 }
 
 #define HEAD(encoder)                                                                              \

@@ -246,11 +246,12 @@ struct findings {
     struct buf text; /* "line:column severity code" lines */
 };
 
-static void note(void *ctx, const struct golden_finding *f)
+static void note(void *ctx, const struct finding *f)
 {
     struct findings *all = ctx;
     CU_ASSERT(f->message.n > 0);
-    buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, f->severity, f->code);
+    buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, finding_severity_name(f->severity),
+            f->code);
 }
 
 /* A tool with a parameter of each type, and one task that expects a call of it. */
@@ -320,7 +321,7 @@ struct one_finding {
     struct buf text;
 };
 
-static void note_one(void *ctx, const struct golden_finding *f)
+static void note_one(void *ctx, const struct finding *f)
 {
     struct one_finding *one = ctx;
     one->n++;

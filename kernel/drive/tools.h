@@ -3,6 +3,7 @@
 #define KERNEL_DRIVE_TOOLS_H
 
 #include "kernel/base/doc.h"
+#include "kernel/base/finding.h"
 #include "kernel/drive/sched.h"
 #include "kernel/toolbox.h"
 
@@ -40,14 +41,7 @@ int toolset_programs(const struct toolset *t, struct err *e) MUST_CHECK;
 /* Finds doubts about tools that load, all of them warnings, one at a time to `found`: a command's
  * program that is not there, a parameter that `required` or the `when` of a canned answer names and
  * `properties` does not. The tools of the program have none. */
-struct tool_finding {
-    const char *file;
-    uint32_t line;
-    uint32_t column;
-    const char *code; /* a short word, "missing_program" */
-    struct str message;
-};
-void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struct tool_finding *f),
+void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struct finding *f),
                    void *ctx);
 
 /* A toolbox that runs the set's tools for one session. started_at_ms: Unix time of the session's

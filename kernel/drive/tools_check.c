@@ -81,14 +81,14 @@ struct checking {
     const struct toolset *set;
     size_t tool;
     struct arena *arena;
-    void (*found)(void *ctx, const struct tool_finding *f);
+    void (*found)(void *ctx, const struct finding *f);
     void *ctx;
 };
 
 static void tell(const struct checking *c, uint32_t line, uint32_t column, const char *code,
                  struct str message)
 {
-    struct tool_finding f = {c->set->defs[c->tool].file, line, column, code, message};
+    struct finding f = {c->set->defs[c->tool].file, line, column, FINDING_WARNING, code, message};
     c->found(c->ctx, &f);
 }
 
@@ -140,7 +140,7 @@ static void check_program(const struct checking *c)
     }
 }
 
-void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struct tool_finding *f),
+void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struct finding *f),
                    void *ctx)
 {
     for (size_t i = 0; i < t->n; i++) {

@@ -433,7 +433,7 @@ static void missing_programs_are_named(void)
     }
 }
 
-static void note_finding(void *ctx, const struct tool_finding *f)
+static void note_finding(void *ctx, const struct finding *f)
 {
     CU_ASSERT_STRING_EQUAL(f->file, t.path);
     buf_fmt(ctx, "%u:%u %s %.*s\n", f->line, f->column, f->code, STR_FMT(f->message));
