@@ -165,6 +165,7 @@ static void finish(struct kernel *k, enum run_status status, struct str reason)
     k->result.calls_made = k->calls_made;
     k->result.usage = k->usage;
     k->result.cost_nano = k->cost_nano;
+    k->result.currency = k->config.currency;
     k->result.ended_ms = k->now;
     log_run_end(k);
     command(k, (struct command){.kind = CMD_FINISH, .status = status});
@@ -183,6 +184,18 @@ static void complete(struct kernel *k, struct str answer)
 static struct str counted(struct kernel *k, int64_t n, const char *what)
 {
     return arena_printf(k->arena, "%lld %s%s", (long long)n, what, n == 1 ? "" : "s");
+}
+
+/* "0.5 USD" */
+static struct str money(struct kernel *k, int64_t nano)
+{
+    struct buf b = {0};
+    nano_add(&b, nano);
+    buf_char(&b, ' ');
+    buf_add(&b, k->config.currency);
+    struct str s = arena_str(k->arena, buf_str(&b));
+    buf_free(&b);
+    return s;
 }
 
 /* Ends the run for a spent budget of `limit`. The tokens are named where the provider told them. */
@@ -216,7 +229,7 @@ static bool over_budget(struct kernel *k, bool before_step)
     } else if (k->now >= time_limit(k)) {
         status = RUN_TIME_BUDGET, what = "second", limit = b->seconds;
     } else if (k->cost_nano >= 0 && k->cost_nano - k->base.cost_nano >= b->cost_nano) {
-        finish_spent(k, RUN_COST_BUDGET, STR("cost"));
+        finish_spent(k, RUN_COST_BUDGET, money(k, b->cost_nano));
         return true;
     } else if (before_step && k->calls_made - k->base.calls > b->calls) {
         status = RUN_CALL_BUDGET, what = "tool call", limit = b->calls;
@@ -722,6 +735,9 @@ static void reconfigure(struct kernel *k, const struct kernel_config *to)
     k->config.seed = before.seed;
     k->config.started_at = before.started_at;
     k->config.system = before.system;
+    if (k->cost_nano > 0 && !str_eq(to->currency, before.currency)) {
+        k->cost_nano = -1; /* amounts of two currencies have no sum */
+    }
     bool *always = arena_array(k->arena, to->n_tools, sizeof *always);
     for (size_t i = 0; i < before.n_tools; i++) {
         const struct tool_spec *tool = tool_find(to->tools, to->n_tools, before.tools[i].name);

@@ -80,13 +80,13 @@ struct kernel_config {
     int64_t keep_steps; /* newest steps that compaction leaves whole; ≥ 1 */
     bool fenced_calls;  /* a call written as JSON in a fenced block of the text counts (K15) */
     bool close_names;   /* a tool name with one likely meaning is taken for it (K15) */
-    const struct price *price; /* NULL = the model has none: cost is unknown */
+    const struct price *price; /* NULL = the model has none: cost is unknown. Written to the log */
     int64_t tool_retries; /* per call, for retryable failures of read-only or idempotent tools */
     int64_t tool_backoff_ms;
     int64_t model_attempts; /* ≥ 1 */
     int64_t backoff_ms;     /* base of the model's backoff */
     int64_t backoff_cap_ms;
-    struct str currency; /* of cost_nano */
+    struct str currency; /* of price and of the budget's cost_nano */
 };
 
 /* Defaults of every setting; run, started_at, model are empty and must be set. */
@@ -177,7 +177,8 @@ struct run_result {
     int64_t steps;
     int64_t calls_made;
     struct usage usage;
-    int64_t cost_nano; /* -1 = unknown */
+    int64_t cost_nano;   /* -1 = unknown */
+    struct str currency; /* of cost_nano */
     uint64_t ended_ms;
     struct str answer;      /* p NULL = none */
     struct str reason;      /* for people: why it ended so (the provider's message, the budget) */

@@ -132,6 +132,18 @@ struct kernel {
     void *sum; /* XXH3 state over every byte of the log */
 };
 
+/* ---- price.c ---- */
+
+/* Appends nano-units as a plain decimal number: 500000000 is 0.5. */
+void nano_add(struct buf *out, int64_t nano);
+
+/* Appends a price (NULL = none) as a JSON value: amounts for a million tokens, and in `above` what
+ * they are for longer inputs. */
+void price_add(struct buf *out, const struct price *p);
+
+/* What price_add wrote, in arena; absent and null are NULL. False for anything else. */
+bool price_read(struct arena *arena, const struct val *v, const struct price **out);
+
 /* ---- log.c: one function an event; each appends one whole line ---- */
 void log_open(struct kernel *k);
 void log_close(struct kernel *k);

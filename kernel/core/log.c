@@ -40,23 +40,6 @@ static void put_calls(struct buf *b, const struct call *calls, size_t n)
     buf_char(b, ']');
 }
 
-/* Nano-units as a plain decimal number: 500000000 is 0.5. */
-static void put_nano(struct buf *b, const char *name, int64_t nano)
-{
-    char digits[32];
-    int n = 0;
-    json_key(b, name);
-    buf_int(b, nano / 1000000000);
-    for (int64_t rest = nano % 1000000000, unit = 100000000; rest > 0; unit /= 10) {
-        digits[n++] = (char)('0' + rest / unit);
-        rest %= unit;
-    }
-    if (n > 0) {
-        buf_char(b, '.');
-        buf_add(b, (struct str){digits, (size_t)n});
-    }
-}
-
 static void put_budget(struct buf *b, const struct budget *budget)
 {
     const struct budget usual = BUDGET_DEFAULT;
@@ -65,7 +48,8 @@ static void put_budget(struct buf *b, const struct budget *budget)
     json_put_int(b, "steps", budget->steps);
     json_put_int(b, "tokens", budget->tokens);
     json_put_int(b, "seconds", budget->seconds);
-    put_nano(b, "cost_usd", budget->cost_nano);
+    json_key(b, "cost_usd");
+    nano_add(b, budget->cost_nano);
     if (budget->calls != usual.calls) {
         json_put_int(b, "calls", budget->calls);
     }
@@ -83,6 +67,13 @@ static const char *repeat_name(enum repeat_policy p)
     case REPEAT_ALLOW: return "allow";
     }
     return "block";
+}
+
+static void put_price(struct buf *b, const struct kernel_config *c)
+{
+    json_put_text(b, "currency", c->currency);
+    json_key(b, "price");
+    price_add(b, c->price);
 }
 
 /* Settings that are not at their default. */
@@ -118,6 +109,9 @@ static void put_config(struct buf *b, const struct kernel_config *c)
         if (numbers[i].value != numbers[i].usual) {
             json_put_int(b, numbers[i].name, numbers[i].value);
         }
+    }
+    if (c->price != NULL) {
+        put_price(b, c);
     }
     buf_char(b, '}');
 }
@@ -340,6 +334,9 @@ void log_resume(struct kernel *k, const struct kernel_config *before)
     }
     if (!same_budget(&now->budget, &before->budget)) {
         put_budget(b, &now->budget);
+    }
+    if (!price_equal(now->price, before->price) || !str_eq(now->currency, before->currency)) {
+        put_price(b, now);
     }
     buf_char(b, '}');
     end(k, from);

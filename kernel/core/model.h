@@ -54,13 +54,24 @@ struct price {
     int64_t cached;      /* of input, read from a cache; -1 = as input */
     int64_t cache_write; /* of input, written to a cache; -1 = as input */
     int64_t output;
-    int64_t reasoning; /* of output; -1 = as output */
+    int64_t reasoning;          /* of output; -1 = as output */
+    const struct price *beyond; /* what a reply costs whose input is more than `above` tokens; NULL
+                                   = the same */
+    int64_t above;
 };
+
+enum { PRICE_TIERS_MAX = 16 }; /* a price and those beyond it */
+
+/* The most that a million tokens may cost, in nano-units: a million of the currency. */
+#define PRICE_NANO_MAX INT64_C(1000000000000000)
 
 /* What one reply costs in nano-units, rounded half up once; -1 when the counts of input or output
  * are unknown or p is NULL. A part whose count is unknown is billed with the whole. Counts up to
- * 10^9 and prices up to 10^12 do not overflow; beyond them the cost is unknown. */
+ * 10^9 and prices up to PRICE_NANO_MAX do not overflow; beyond them the cost is unknown. */
 int64_t usage_cost_nano(const struct usage *u, const struct price *p);
+
+/* Whether two prices (NULL = none) are the same amounts. */
+bool price_equal(const struct price *a, const struct price *b);
 
 /* Adds one reply's counts to a sum; a count that is unknown in either is unknown in the sum. */
 void usage_add(struct usage *sum, const struct usage *more);

@@ -182,6 +182,15 @@ static void budget_of(const struct val *v, struct budget *b)
     }
 }
 
+/* The price and its currency where v names them. False: they are none. */
+static bool price_of(struct arena *keep, const struct val *v, struct kernel_config *c)
+{
+    struct str currency = text_of(v, "currency");
+    const struct val *price = val_get(v, "price");
+    c->currency = currency.n > 0 ? arena_str(keep, currency) : c->currency;
+    return price == NULL || price_read(keep, price, &c->price);
+}
+
 /* The specs of the tools that are named, in that order. */
 static int tools_of(const struct tool_spec *specs, size_t n_specs, const struct val *names,
                     struct kernel_config *c, struct arena *keep, const char *file, size_t line,
@@ -214,7 +223,9 @@ static int resume_of(struct walk *w, const struct line *l, struct event *ev)
     struct str model = text_of(changed, "model");
     if (model.p != NULL) {
         w->config.model = arena_str(w->k->arena, model);
-        w->config.price = w->out->price == NULL ? NULL : w->out->price(w->out->ctx, model);
+    }
+    if (!price_of(w->k->arena, changed, &w->config)) {
+        return bad(w, l->number, "a price of the run is none");
     }
     budget_of(val_get(changed, "budget"), &w->config.budget);
     const struct val *tools = val_get(changed, "tools");
@@ -394,6 +405,9 @@ static int config_of(const struct walk *w, const struct val *v, struct kernel_co
     bool sane = c->max_consecutive >= 2 && c->model_attempts >= 1 && c->keep_steps >= 1 &&
                 b->steps >= 0 && b->tokens >= 0 && b->seconds >= 0 && b->seconds < INT32_MAX &&
                 b->cost_nano >= 0 && b->calls >= 0 && b->calls_per_reply >= 0;
+    if (!price_of(w->arena, v, c)) {
+        return bad(w, 1, "a price of the run is none");
+    }
     return sane ? 0 : bad(w, 1, "a setting of the run is out of range");
 }
 

@@ -7,7 +7,7 @@
 /* What the log's first line says of the run, into *out, whose views live in arena and in `log`.
  * specs: the tools that the run had, by name (n of them, more are allowed). file: named in errors.
  * ERR_INPUT with the line: no event log, another schema. ERR_NOT_FOUND: a tool that specs lack. The
- * price is left NULL. */
+ * price is the one that the log names: today's lists play no part. */
 int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
                          const struct tool_spec *specs, size_t n_specs, struct kernel_config *out,
                          struct err *e) MUST_CHECK;
@@ -16,9 +16,6 @@ int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
 struct kernel_replay {
     const struct tool_spec *tools; /* in: for resume lines that change the tools */
     size_t n_tools;
-    /* in: the price of another model that a resume line names; NULL = none is known */
-    const struct price *(*price)(void *ctx, struct str model);
-    void *ctx;
     size_t lines; /* out: whole lines that were taken */
     size_t bytes; /* out: their bytes */
     bool torn;    /* out: something is behind them: a last line without its newline */
