@@ -29,8 +29,9 @@ static void add_reply(struct buf *out, const struct wire_result *r)
 {
     const struct reply *reply = &r->reply;
     buf_char(out, '{');
-    json_put_text(out, "text", reply->content_null ? (struct str){NULL, 0} : reply->content);
-    json_put_text(out, "reasoning", reply->reasoning);
+    json_put_text_or_null(out, "text",
+                          reply->content_null ? (struct str){NULL, 0} : reply->content);
+    json_put_text_or_null(out, "reasoning", reply->reasoning);
     json_key(out, "calls");
     buf_char(out, '[');
     for (size_t i = 0; i < reply->n_calls; i++) {
@@ -39,7 +40,7 @@ static void add_reply(struct buf *out, const struct wire_result *r)
     }
     buf_char(out, ']');
     json_put_text(out, "stop", str_of(stop_name(reply->stop)));
-    json_put_text(out, "stop_raw", reply->stop_raw);
+    json_put_text_or_null(out, "stop_raw", reply->stop_raw);
     usage_put(out, &reply->usage);
     add_server_calls(out, r);
     buf_char(out, '}');
@@ -59,7 +60,10 @@ static void add_tool(struct buf *out, const struct interaction *it)
 {
     json_key(out, "call");
     add_call(out, it->call_id, tool_name(it), it->request_body);
-    json_put_text(out, "result", it->ended == HTTP_STOPPED ? (struct str){NULL, 0} : it->body);
+    json_put_text_or_null(out, "result",
+                          it->ended == HTTP_STOPPED ? (struct str){NULL, 0}
+                          : it->body.p == NULL      ? STR("")
+                                                    : it->body);
 }
 
 void show_json(struct buf *out, const struct reading *r, const char *file)

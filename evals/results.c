@@ -43,7 +43,7 @@ static void add_checks(struct buf *out, const struct eval_verdict *v)
         buf_char(out, '{');
         json_put_text(out, "name", c->name);
         json_put_bool(out, "passed", c->passed);
-        json_put_text(out, "message", c->message);
+        json_put_text_or_null(out, "message", c->message);
         buf_char(out, '}');
     }
     buf_char(out, ']');
@@ -70,19 +70,19 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     buf_char(out, '{');
     json_put_text(out, "task", t->task);
     json_put_int(out, "trial", t->trial);
-    json_put_text(out, "model", t->model.n > 0 ? t->model : (struct str){NULL, 0});
+    json_put_text_or_null(out, "model", t->model.n > 0 ? t->model : (struct str){NULL, 0});
     json_put_text(out, "outcome", str_of(eval_outcome_name(t->verdict.outcome)));
     json_put_text(out, "status", str_of(run_status_name(r->status)));
     add_scores(out, &t->verdict);
     add_checks(out, &t->verdict);
     add_calls(out, t);
-    json_put_text(out, "answer", r->answer);
+    json_put_text_or_null(out, "answer", r->answer);
     json_put_int(out, "steps", r->steps);
     usage_put(out, &r->usage);
     json_put_known(out, "cost_nano", r->cost_nano);
     json_put_int(out, "latency_ms", (int64_t)r->ended_ms);
-    json_put_text(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
-    json_put_text(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
+    json_put_text_or_null(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
+    json_put_text_or_null(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
     buf_addz(out, "}\n");
 }
 

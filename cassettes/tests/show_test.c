@@ -100,6 +100,25 @@ static void http_and_errors_are_shown_as_what_they_are(void)
     cassette_free(c);
 }
 
+/* A call that lacks its parts, and a tool that says nothing. */
+static void what_is_empty_is_a_string(void)
+{
+    struct buf out = {0};
+    struct cassette *c = rig_load(
+        "interactions:\n"
+        "- request: {method: POST, uri: 'http://h/v1/chat/completions', headers: {}, body: '{}'}\n"
+        "  response: {status: 200, body: '{\"choices\":[{\"message\":{\"content\":null,"
+        "\"tool_calls\":[{\"function\":{}}]},\"finish_reason\":\"tool_calls\"}]}'}\n"
+        "- request: {method: CALL, uri: 'tool:f', headers: {}}\n"
+        "  response: {status: 200, body: null}\n");
+    CU_ASSERT_FATAL(c != NULL);
+    struct str got = shown(c, true, &out);
+    CHECK_HOLDS(got, "\"calls\":[{\"id\":\"call_1\",\"name\":\"\",\"arguments\":\"\"}],");
+    CHECK_HOLDS(got, "\"call\":{\"id\":\"\",\"name\":\"f\",\"arguments\":\"\"},\"result\":\"\",");
+    buf_free(&out);
+    cassette_free(c);
+}
+
 static void every_end_is_shown(void)
 {
     static const char *const ends[] = {"reset", "timeout", "refused", "stopped", "mismatch"};
@@ -309,6 +328,7 @@ TESTS(show,
        people_see_request_calls_results_and_reply},
       {"show_gives_programs_a_line_an_interaction", programs_get_a_line_an_interaction},
       {"show_tells_http_and_errors_apart", http_and_errors_are_shown_as_what_they_are},
+      {"show_gives_strings_for_what_is_empty", what_is_empty_is_a_string},
       {"show_knows_every_end", every_end_is_shown},
       {"show_prints_every_recording_of_the_corpus", every_recording_of_the_corpus_is_shown},
       {"check_finds_each_hindrance", each_hindrance_is_found},

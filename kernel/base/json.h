@@ -48,9 +48,10 @@ void json_next(struct buf *out);
 /* Appends json_next, then "key": for the value that follows. key: needs no escapes. */
 void json_key(struct buf *out, const char *key);
 
-/* Appends a member: a string, null where s.p is NULL; a whole number; one that is null where it is
- * negative; a boolean. */
+/* Appends a member: a string; one that is null where s.p is NULL; a whole number; one that is null
+ * where it is negative; a boolean. */
 void json_put_text(struct buf *out, const char *key, struct str s);
+void json_put_text_or_null(struct buf *out, const char *key, struct str s);
 void json_put_int(struct buf *out, const char *key, int64_t v);
 void json_put_known(struct buf *out, const char *key, int64_t v);
 void json_put_bool(struct buf *out, const char *key, bool v);

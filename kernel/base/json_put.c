@@ -19,6 +19,12 @@ void json_key(struct buf *out, const char *key)
 void json_put_text(struct buf *out, const char *key, struct str s)
 {
     json_key(out, key);
+    json_add_string(out, s);
+}
+
+void json_put_text_or_null(struct buf *out, const char *key, struct str s)
+{
+    json_key(out, key);
     if (s.p == NULL) {
         buf_addz(out, "null");
     } else {

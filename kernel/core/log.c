@@ -140,7 +140,7 @@ void log_open(struct kernel *k)
     json_put_text(b, "started_at", c->started_at);
     json_put_text(b, "model", c->model);
     json_put_text(b, "provider", c->provider);
-    json_put_text(b, "system", c->system);
+    json_put_text_or_null(b, "system", c->system);
     put_tools(b, c);
     put_budget(b, &c->budget);
     put_config(b, c);
@@ -172,11 +172,11 @@ void log_reply(struct kernel *k, const struct reply *r)
     size_t from = k->log.n;
     struct buf *b = begin(k, "llm_reply");
     json_put_int(b, "step", k->step);
-    json_put_text(b, "content", r->content_null ? (struct str){NULL, 0} : r->content);
-    json_put_text(b, "reasoning", r->reasoning);
+    json_put_text_or_null(b, "content", r->content_null ? (struct str){NULL, 0} : r->content);
+    json_put_text_or_null(b, "reasoning", r->reasoning);
     put_calls(b, k->calls, k->n_calls);
     json_put_text(b, "stop", str_of(stop_name(r->stop)));
-    json_put_text(b, "stop_raw", r->stop_raw);
+    json_put_text_or_null(b, "stop_raw", r->stop_raw);
     usage_put(b, &r->usage);
     json_put_known(b, "cost_nano", usage_cost_nano(&r->usage, k->config.price));
     json_put_int(b, "latency_ms", (int64_t)(k->now - k->attempt_at));
@@ -238,7 +238,7 @@ void error_add(struct buf *out, const struct tool_output *o)
     json_put_text(out, "code", o->code);
     json_put_text(out, "message", o->message);
     json_put_bool(out, "retryable", o->retryable);
-    json_put_text(out, "hint", o->hint.n == 0 ? (struct str){NULL, 0} : o->hint);
+    json_put_text_or_null(out, "hint", o->hint.n == 0 ? (struct str){NULL, 0} : o->hint);
     buf_char(out, '}');
 }
 
@@ -299,7 +299,7 @@ void log_compaction(struct kernel *k, int64_t dropped, int64_t shortened, struct
     json_put_int(b, "step", k->step);
     json_put_int(b, "dropped", dropped);
     json_put_int(b, "shortened", shortened);
-    json_put_text(b, "summary", summary);
+    json_put_text_or_null(b, "summary", summary);
     end(k, from);
 }
 
@@ -354,7 +354,7 @@ void log_final(struct kernel *k, struct str answer)
     size_t from = k->log.n;
     struct buf *b = begin(k, "final");
     json_put_int(b, "step", k->step);
-    json_put_text(b, "answer", answer);
+    json_put_text_or_null(b, "answer", answer);
     end(k, from);
 }
 
@@ -368,8 +368,8 @@ void log_run_end(struct kernel *k)
     json_put_int(b, "steps", r->steps);
     usage_put(b, &r->usage);
     json_put_known(b, "cost_nano", r->cost_nano);
-    json_put_text(b, "currency", k->config.currency);
-    json_put_text(b, "answer", r->answer);
+    json_put_text_or_null(b, "currency", k->config.currency);
+    json_put_text_or_null(b, "answer", r->answer);
     json_key(b, "sum");
     buf_fmt(b, "\"%016" PRIx64 "\"", sum);
     end(k, from);

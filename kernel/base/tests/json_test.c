@@ -441,6 +441,25 @@ static void reads_the_corpus(void)
     CU_ASSERT(fclose(f) == 0);
 }
 
+static void members_are_written(void)
+{
+    struct str none = {NULL, 0};
+    struct buf out = {0};
+    buf_char(&out, '{');
+    json_put_text(&out, "a", STR("x\"y"));
+    json_put_text(&out, "b", none);
+    json_put_text_or_null(&out, "c", none);
+    json_put_text_or_null(&out, "d", STR(""));
+    json_put_int(&out, "e", -1);
+    json_put_known(&out, "f", -1);
+    json_put_known(&out, "g", 0);
+    json_put_bool(&out, "h", true);
+    buf_char(&out, '}');
+    CU_ASSERT(str_is(buf_str(&out), "{\"a\":\"x\\\"y\",\"b\":\"\",\"c\":null,\"d\":\"\",\"e\":-1,"
+                                    "\"f\":null,\"g\":0,\"h\":true}"));
+    buf_free(&out);
+}
+
 TESTS(json, {"json_accepts_the_grammar", accepts_the_grammar},
       {"json_refuses_with_place_and_reason", refuses_with_place_and_reason},
       {"json_strings_are_decoded", strings_are_decoded},
@@ -452,6 +471,7 @@ TESTS(json, {"json_accepts_the_grammar", accepts_the_grammar},
       {"json_writes_compact_and_spaced", writes_compact_and_spaced},
       {"json_escapes_only_what_must_be", escapes_only_what_must_be},
       {"json_pretty_form_is_a_request_body", pretty_form_is_a_request_body},
+      {"json_members_are_null_only_where_that_is_asked_for", members_are_written},
       {"json_canonical_form_sorts_and_unifies", canonical_form_sorts_and_unifies},
       {"json_writing_and_reading_loses_nothing", writing_and_reading_loses_nothing},
       {"json_every_cut_of_valid_text_is_a_prefix", every_cut_of_valid_text_is_a_prefix},
