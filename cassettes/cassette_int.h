@@ -13,25 +13,13 @@ enum {
 int cassette_parse(const char *path, struct str text, struct cassette **out, struct buf *warning,
                    struct err *e) MUST_CHECK;
 
-/* ---- gunzip.c: content codings (RFC 9110 8.4.1, RFC 1950, 1951, 1952) ---- */
+/* ---- coding.c ---- */
 
-enum coding {
-    CODING_IDENTITY, /* nothing named, or a body that is plain whatever its header says */
-    CODING_GZIP,
-    CODING_DEFLATE,
-    CODING_UNKNOWN /* br, zstd, several: such a body is left as it is */
-};
-
-/* What `body` really is coded with, given the header's word (n 0 = no header). */
-enum coding coding_of(struct str header, struct str body);
-
-/* Appends the decoded body. ERR_INPUT: damaged, with zlib's reason in e; ERR_LIMIT beyond
- * CASSETTE_BODY_MAX. */
-int coding_decode(enum coding coding, struct str body, struct buf *out, struct err *e) MUST_CHECK;
-
-/* Removes what no longer holds of a decoded body: Content-Encoding, Transfer-Encoding,
- * Content-Length. Returns the new count. */
-size_t headers_without_coding(struct http_header *headers, size_t n);
+/* Undoes the content coding of an answer's body (gzip, deflate; others are left as they are): the
+ * body, into arena, and the headers that spoke of it; its pieces are dropped, since they counted
+ * coded bytes. ERR_INPUT: damaged, with zlib's reason in e; ERR_LIMIT beyond CASSETTE_BODY_MAX;
+ * nothing is changed then. */
+int cassette_undo_coding(struct interaction *it, struct arena *arena, struct err *e) MUST_CHECK;
 
 /* ---- redact.c: credentials by their known shapes ---- */
 
@@ -44,18 +32,19 @@ struct redacted {
 
 /* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
  * kind. False when there is none. */
-bool credential_find(struct str text, size_t from, size_t *at, size_t *n, const char **what);
+bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *n,
+                              const char **what);
 
 /* Appends text with every credential replaced, and the parts (struct redacted) to `parts` (may be
  * NULL). Returns whether any was. */
-bool redact_text(struct str text, struct buf *out, struct buf *parts);
+bool cassette_redact_text(struct str text, struct buf *out, struct buf *parts);
 
 /* The same, with every occurrence of `secret` (n 0 = none) replaced as well. */
-bool redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts);
+bool cassette_redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts);
 
 /* Appends a URL without its userinfo and without the values of its secret query parameters. Returns
  * whether anything was replaced. */
-bool redact_url(struct str url, struct buf *out);
+bool cassette_redact_url(struct str url, struct buf *out);
 
 /* ---- write.c ---- */
 
@@ -71,21 +60,21 @@ struct key {
 };
 
 /* The part of a URL behind its host, without query and fragment. A view of uri. */
-struct str url_path(struct str uri);
+struct str cassette_url_path(struct str uri);
 
 /* chat/completions, responses, messages; for other URLs the whole path without its query. A view
  * of uri or static. */
-struct str request_path(struct str uri);
+struct str cassette_request_path(struct str uri);
 
 /* The body as it is compared, into out: canonical JSON without the provider's defaults, or the
  * bytes where it is no JSON; credentials redacted as in a file. json: the body as a value, or
  * NULL. */
-void request_meaning(struct str uri, struct str body, const struct val *json, struct buf *out);
+void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out);
 
 /* By path, method and meaning; by path and method alone. */
-struct key key_of_request(struct str method, struct str uri, struct str body,
-                          const struct val *json);
-struct key key_of_place(struct str method, struct str uri);
+struct key cassette_key_of_request(struct str method, struct str uri, struct str body,
+                                   const struct val *json);
+struct key cassette_key_of_place(struct str method, struct str uri);
 
 /* ---- index.c: interactions by key ---- */
 
@@ -94,13 +83,13 @@ struct index;
 #define INDEX_NONE UINT32_MAX
 
 /* Room for n interactions, in arena. */
-struct index *index_new(struct arena *arena, uint32_t n);
-void index_add(struct index *x, struct key key, uint32_t item);
+struct index *cassette_index_new(struct arena *arena, uint32_t n);
+void cassette_index_add(struct index *x, struct key key, uint32_t item);
 /* The first of the key that was not taken yet, or INDEX_NONE. */
-uint32_t index_take(struct index *x, struct key key);
+uint32_t cassette_index_take(struct index *x, struct key key);
 /* The first of the key, taken or not, and the one after `item`; INDEX_NONE at the end. */
-uint32_t index_first(const struct index *x, struct key key);
-uint32_t index_after(const struct index *x, uint32_t item);
+uint32_t cassette_index_first(const struct index *x, struct key key);
+uint32_t cassette_index_after(const struct index *x, uint32_t item);
 
 /* ---- diff.c: how two requests differ ---- */
 
@@ -110,16 +99,16 @@ struct difference {
 };
 enum { DIFFERENCES_MAX = 1000 };
 
-/* Compares two meanings (request_meaning). Free with difference_free. */
-struct difference difference_of(struct str recorded, struct str sent);
-void difference_free(struct difference *d);
+/* Compares two meanings (cassette_meaning). Free with cassette_difference_free. */
+struct difference cassette_difference(struct str recorded, struct str sent);
+void cassette_difference_free(struct difference *d);
 
 /* ---- read.c: an interaction as what it says ---- */
 
 enum interaction_kind { KIND_CHAT, KIND_RESPONSES, KIND_MESSAGES, KIND_TOOL, KIND_HTTP };
 
-/* One interaction understood. Free with reading_free; messages and tools live in the arena it was
- * made with. */
+/* One interaction understood. Free with cassette_reading_free; messages and tools live in the arena
+ * it was made with. */
 struct reading {
     const struct interaction *it;
     enum interaction_kind kind;
@@ -132,15 +121,15 @@ struct reading {
     size_t n_messages;
 };
 
-struct reading reading_of(const struct interaction *it, struct arena *arena);
-void reading_free(struct reading *r);
-const char *kind_name(enum interaction_kind kind); /* FORMATS.md, `cassette show --json` */
+struct reading cassette_reading_of(const struct interaction *it, struct arena *arena);
+void cassette_reading_free(struct reading *r);
+const char *cassette_kind_name(enum interaction_kind kind); /* FORMATS.md, `cassette show --json` */
 /* The name of a tool interaction's tool. */
-struct str tool_name(const struct interaction *it);
+struct str cassette_tool_name(const struct interaction *it);
 
 /* ---- show_json.c ---- */
 
 /* Appends one line of `cassette show --json`. file: as the user named it. */
-void show_json(struct buf *out, const struct reading *r, const char *file);
+void cassette_show_json(struct buf *out, const struct reading *r, const char *file);
 
 #endif

@@ -173,7 +173,7 @@ static void check_coding(struct checking *k, const struct interaction *it)
 
 static void check_reply(struct checking *k, const struct interaction *it)
 {
-    struct reading r = reading_of(it, k->arena);
+    struct reading r = cassette_reading_of(it, k->arena);
     bool answered = it->ended == HTTP_CLEAN && it->status >= 200 && it->status < 300;
     if (r.decoder != NULL && answered && !r.result.ok && r.result.failure.class == FAIL_PROTOCOL) {
         struct str why = str_slice(r.result.failure.message, 0, 400);
@@ -181,7 +181,7 @@ static void check_reply(struct checking *k, const struct interaction *it)
                                           it->n, STR_FMT(why));
         tell(k, it, FINDING_ERROR, "undecodable_reply", message);
     }
-    reading_free(&r);
+    cassette_reading_free(&r);
 }
 
 /* secret: as it stands in the file. */
@@ -204,7 +204,7 @@ static void check_text(struct checking *k, const struct interaction *it, struct 
 {
     size_t at, n;
     const char *what;
-    if (credential_find(text, 0, &at, &n, &what)) {
+    if (cassette_find_credential(text, 0, &at, &n, &what)) {
         const char *newline = memchr(text.p + at, '\n', n);
         size_t end = newline == NULL ? at + n : (size_t)(newline - text.p);
         tell_credential(k, it, FINDING_ERROR, what, where, str_slice(text, at, end));
@@ -231,7 +231,7 @@ static void check_credentials(struct checking *k, const struct interaction *it)
 {
     struct buf url = {0};
     k->secret = (struct place){0, 0, 0};
-    if (redact_url(it->uri, &url)) {
+    if (cassette_redact_url(it->uri, &url)) {
         tell_credential(k, it, FINDING_ERROR, "a secret", "the uri", it->uri);
     }
     buf_free(&url);
@@ -251,17 +251,18 @@ static bool answered_alike(const struct interaction *a, const struct interaction
 static void check_duplicates(struct checking *k)
 {
     const struct cassette *c = k->c;
-    struct index *x = index_new(k->arena, (uint32_t)c->n);
+    struct index *x = cassette_index_new(k->arena, (uint32_t)c->n);
     for (uint32_t i = 0; i < c->n; i++) {
         const struct interaction *it = &c->items[i];
         bool good = it->ended == HTTP_CLEAN && it->status >= 200 && it->status < 300;
         if (!good) {
             continue;
         }
-        struct key key = key_of_request(it->method, it->uri, it->request_body, it->request_json);
-        uint32_t first = index_first(x, key);
+        struct key key =
+            cassette_key_of_request(it->method, it->uri, it->request_body, it->request_json);
+        uint32_t first = cassette_index_first(x, key);
         if (first == INDEX_NONE) {
-            index_add(x, key, i);
+            cassette_index_add(x, key, i);
         } else if (!answered_alike(&c->items[first], it)) {
             struct str message = arena_printf(k->arena,
                                               "interaction %u: the same request as interaction %u "

@@ -135,7 +135,7 @@ static void compare(struct comparing *c, const struct val *a, const struct val *
     }
 }
 
-struct difference difference_of(struct str recorded, struct str sent)
+struct difference cassette_difference(struct str recorded, struct str sent)
 {
     struct difference d = {0};
     if (str_eq(recorded, sent)) {
@@ -161,7 +161,7 @@ struct difference difference_of(struct str recorded, struct str sent)
     return d;
 }
 
-void difference_free(struct difference *d)
+void cassette_difference_free(struct difference *d)
 {
     buf_free(&d->where);
 }

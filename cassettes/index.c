@@ -15,7 +15,7 @@ struct index {
     uint32_t *after; /* by interaction: the next of the same key */
 };
 
-struct index *index_new(struct arena *arena, uint32_t n)
+struct index *cassette_index_new(struct arena *arena, uint32_t n)
 {
     struct index *x = arena_alloc(arena, sizeof *x);
     size_t size = 4;
@@ -42,7 +42,7 @@ static struct slot *slot_of(const struct index *x, struct key key)
     return &x->slots[at];
 }
 
-void index_add(struct index *x, struct key key, uint32_t item)
+void cassette_index_add(struct index *x, struct key key, uint32_t item)
 {
     struct slot *s = slot_of(x, key);
     x->after[item] = INDEX_NONE;
@@ -54,7 +54,7 @@ void index_add(struct index *x, struct key key, uint32_t item)
     }
 }
 
-uint32_t index_take(struct index *x, struct key key)
+uint32_t cassette_index_take(struct index *x, struct key key)
 {
     struct slot *s = slot_of(x, key);
     if (s->first == INDEX_NONE || s->cursor == INDEX_NONE) {
@@ -65,12 +65,12 @@ uint32_t index_take(struct index *x, struct key key)
     return item;
 }
 
-uint32_t index_first(const struct index *x, struct key key)
+uint32_t cassette_index_first(const struct index *x, struct key key)
 {
     return slot_of(x, key)->first;
 }
 
-uint32_t index_after(const struct index *x, uint32_t item)
+uint32_t cassette_index_after(const struct index *x, uint32_t item)
 {
     return x->after[item];
 }

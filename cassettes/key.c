@@ -4,7 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-struct str url_path(struct str uri)
+struct str cassette_url_path(struct str uri)
 {
     size_t scheme = str_find(uri, STR("://"));
     size_t from = 0;
@@ -19,16 +19,16 @@ struct str url_path(struct str uri)
     return str_slice(uri, from, end);
 }
 
-struct str request_path(struct str uri)
+struct str cassette_request_path(struct str uri)
 {
     enum wire_format format;
-    return wire_of_url(uri, &format) ? str_of(wire_path(format)) : url_path(uri);
+    return wire_of_url(uri, &format) ? str_of(wire_path(format)) : cassette_url_path(uri);
 }
 
-void request_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
+void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
 {
     if (json == NULL) {
-        redact_text(body, out, NULL);
+        cassette_redact_text(body, out, NULL);
         return;
     }
     struct arena *arena = arena_new();
@@ -38,7 +38,7 @@ void request_meaning(struct str uri, struct str body, const struct val *json, st
         json = wire_without_defaults(format, json, arena);
     }
     json_add_canonical(&canonical, json);
-    redact_text(buf_str(&canonical), out, NULL);
+    cassette_redact_text(buf_str(&canonical), out, NULL);
     buf_free(&canonical);
     arena_free(arena);
 }
@@ -51,24 +51,24 @@ static struct key hashed(const struct buf *b)
 
 static void add_place(struct buf *b, struct str method, struct str uri)
 {
-    buf_add(b, request_path(uri));
+    buf_add(b, cassette_request_path(uri));
     buf_char(b, '\0');
     buf_add(b, method);
     buf_char(b, '\0');
 }
 
-struct key key_of_request(struct str method, struct str uri, struct str body,
-                          const struct val *json)
+struct key cassette_key_of_request(struct str method, struct str uri, struct str body,
+                                   const struct val *json)
 {
     struct buf b = {0};
     add_place(&b, method, uri);
-    request_meaning(uri, body, json, &b);
+    cassette_meaning(uri, body, json, &b);
     struct key key = hashed(&b);
     buf_free(&b);
     return key;
 }
 
-struct key key_of_place(struct str method, struct str uri)
+struct key cassette_key_of_place(struct str method, struct str uri)
 {
     struct buf b = {0};
     add_place(&b, method, uri);

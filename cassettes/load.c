@@ -297,35 +297,18 @@ static int read_timing(struct loader *l, const struct val *response, struct inte
     return rc == 0 ? read_chunks(l, v, it) : rc;
 }
 
-/* Decodes a coded body and drops the headers that spoke of it. */
-static int decode_body(struct loader *l, const struct val *response, struct interaction *it)
+/* A damaged body is told at its place. */
+static int undo_coding(struct loader *l, const struct val *response, struct interaction *it)
 {
-    struct str word = http_header_get(it->headers, it->n_headers, "content-encoding");
-    if (word.n == 0) {
-        return 0;
-    }
-    enum coding coding = coding_of(word, it->body);
-    if (coding == CODING_UNKNOWN) {
-        return 0;
-    }
-    if (coding != CODING_IDENTITY) {
-        struct buf plain = {0};
-        struct err why;
-        int rc = coding_decode(coding, it->body, &plain, &why);
-        if (rc == 0) {
-            it->body = kept(l, &plain);
-        }
-        buf_free(&plain);
-        if (rc != 0) {
-            doc_fail(l->d, val_get(response, "body"), l->e, "%s", why.message);
-            if (l->e != NULL) {
-                l->e->code = rc;
-            }
-            return rc;
+    struct err why;
+    int rc = cassette_undo_coding(it, l->d.arena, &why);
+    if (rc != 0) {
+        doc_fail(l->d, val_get(response, "body"), l->e, "%s", why.message);
+        if (l->e != NULL) {
+            l->e->code = rc;
         }
     }
-    it->n_headers = headers_without_coding(it->headers, it->n_headers);
-    return 0;
+    return rc;
 }
 
 static int read_response(struct loader *l, const struct val *v, struct interaction *it)
@@ -342,7 +325,7 @@ static int read_response(struct loader *l, const struct val *v, struct interacti
         rc = read_any_body(l, v, &it->body, &value);
     }
     if (rc == 0) {
-        rc = decode_body(l, v, it);
+        rc = undo_coding(l, v, it);
     }
     return rc == 0 && l->c->ours ? read_timing(l, v, it) : rc;
 }

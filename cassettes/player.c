@@ -99,8 +99,8 @@ static struct asked asked_of(struct arena *arena, struct str method, struct str 
 static struct key answer_key(const struct player *p, const struct asked *a, bool tool)
 {
     return p->match == CASSETTE_ORDER && !tool
-               ? key_of_place(a->method, a->uri)
-               : key_of_request(a->method, a->uri, a->body, a->json);
+               ? cassette_key_of_place(a->method, a->uri)
+               : cassette_key_of_request(a->method, a->uri, a->body, a->json);
 }
 
 static struct asked recorded_of(const struct interaction *it)
@@ -111,8 +111,8 @@ static struct asked recorded_of(const struct interaction *it)
 static struct difference differences(const struct interaction *it, struct str sent)
 {
     struct buf recorded = {0};
-    request_meaning(it->uri, it->request_body, it->request_json, &recorded);
-    struct difference d = difference_of(buf_str(&recorded), sent);
+    cassette_meaning(it->uri, it->request_body, it->request_json, &recorded);
+    struct difference d = cassette_difference(buf_str(&recorded), sent);
     buf_free(&recorded);
     return d;
 }
@@ -123,7 +123,7 @@ static void add_arguments(struct buf *out, struct str body)
 {
     struct arena *arena = arena_new();
     struct buf plain = {0};
-    redact_text(body, &plain, NULL);
+    cassette_redact_text(body, &plain, NULL);
     buf_char(out, ' ');
     buf_add(out, text_preview(arena, buf_str(&plain), PREVIEW_CHARS));
     buf_free(&plain);
@@ -133,7 +133,7 @@ static void add_arguments(struct buf *out, struct str body)
 static void add_asked(struct buf *out, const struct asked *a)
 {
     struct buf url = {0};
-    redact_url(a->uri, &url);
+    cassette_redact_url(a->uri, &url);
     buf_add(out, a->method);
     buf_char(out, ' ');
     buf_add(out, buf_str(&url));
@@ -163,8 +163,8 @@ static uint32_t nearest(const struct player *p, struct key place, struct str sen
 {
     uint32_t found = INDEX_NONE;
     unsigned seen = 0;
-    for (uint32_t i = index_first(p->places, place); i != INDEX_NONE && seen < CANDIDATES_MAX;
-         i = index_after(p->places, i), seen++) {
+    for (uint32_t i = cassette_index_first(p->places, place);
+         i != INDEX_NONE && seen < CANDIDATES_MAX; i = cassette_index_after(p->places, i), seen++) {
         struct difference d = differences(&p->c->items[i], sent);
         bool better = found == INDEX_NONE || d.count < best->count ||
                       (d.count == best->count && p->used[found] && !p->used[i]);
@@ -173,7 +173,7 @@ static uint32_t nearest(const struct player *p, struct key place, struct str sen
             *best = d;
             found = i;
         }
-        difference_free(&other);
+        cassette_difference_free(&other);
     }
     return found;
 }
@@ -244,7 +244,7 @@ static void add_difference(struct buf *out, const struct interaction *it, const 
 static bool is_used_up(const struct player *p, uint32_t first, size_t *n)
 {
     *n = 0;
-    for (uint32_t i = first; i != INDEX_NONE; i = index_after(p->places, i)) {
+    for (uint32_t i = first; i != INDEX_NONE; i = cassette_index_after(p->places, i)) {
         if (!p->used[i]) {
             return false;
         }
@@ -258,19 +258,19 @@ static void add_nearest(struct buf *out, const struct player *p, const struct as
     struct buf sent = {0};
     struct difference d = {0};
     size_t n;
-    struct key place = key_of_place(a->method, a->uri);
-    uint32_t first = index_first(p->places, place);
+    struct key place = cassette_key_of_place(a->method, a->uri);
+    uint32_t first = cassette_index_first(p->places, place);
     if (first == INDEX_NONE) {
         buf_addz(out, "the cassette holds nothing for this path");
         return;
     }
     if (!p->c->items[first].tool && is_used_up(p, first, &n)) {
         buf_fmt(out, "the recording holds %zu request%s to ", n, n == 1 ? "" : "s");
-        buf_add(out, request_path(a->uri));
+        buf_add(out, cassette_request_path(a->uri));
         buf_fmt(out, "; this is request %u", p->requests[first]);
         return;
     }
-    request_meaning(a->uri, a->body, a->json, &sent);
+    cassette_meaning(a->uri, a->body, a->json, &sent);
     uint32_t i = nearest(p, place, buf_str(&sent), &d);
     if (d.count == 0) {
         buf_fmt(out, "interaction %u matched but was used already", p->c->items[i].n);
@@ -279,7 +279,7 @@ static void add_nearest(struct buf *out, const struct player *p, const struct as
                 p->used[i] ? " (used already)" : "");
         add_difference(out, &p->c->items[i], a, &d);
     }
-    difference_free(&d);
+    cassette_difference_free(&d);
     buf_free(&sent);
 }
 
@@ -314,7 +314,7 @@ static void note_miss(struct player *p, const struct asked *a, struct str what, 
 static void note_drift(struct player *p, const struct interaction *it, const struct asked *a)
 {
     struct buf sent = {0};
-    request_meaning(a->uri, a->body, a->json, &sent);
+    cassette_meaning(a->uri, a->body, a->json, &sent);
     struct difference d = differences(it, buf_str(&sent));
     if (d.count > 0) {
         p->drifts++;
@@ -322,7 +322,7 @@ static void note_drift(struct player *p, const struct interaction *it, const str
         buf_fmt(&p->drift_text, "interaction %u: ", it->n);
         add_difference(&p->drift_text, it, a, &d);
     }
-    difference_free(&d);
+    cassette_difference_free(&d);
     buf_free(&sent);
 }
 
@@ -438,15 +438,15 @@ static struct http_call *start_call(struct transport *t, const struct http_reque
         p->calls->link = &call->next;
     }
     p->calls = call;
-    uint32_t first = index_first(p->places, key_of_place(rq->method, rq->url));
-    uint32_t i = index_take(p->answers, answer_key(p, &a, false));
+    uint32_t first = cassette_index_first(p->places, cassette_key_of_place(rq->method, rq->url));
+    uint32_t i = cassette_index_take(p->answers, answer_key(p, &a, false));
     if (first != INDEX_NONE) {
         p->requests[first]++;
     }
     if (i == INDEX_NONE) {
         struct buf what = {0};
         buf_fmt(&what, "%.*s ", STR_FMT(rq->method));
-        buf_add(&what, request_path(rq->url));
+        buf_add(&what, cassette_request_path(rq->url));
         note_miss(p, &a, buf_str(&what), &call->detail);
         buf_free(&what);
     } else {
@@ -574,7 +574,7 @@ static struct tool_run *start_run(struct toolbox *base, const struct tool_reques
     struct arena *arena = arena_new();
     struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(rq->name));
     struct asked a = asked_of(arena, STR("CALL"), uri, rq->arguments);
-    uint32_t i = index_take(p->answers, answer_key(p, &a, true));
+    uint32_t i = cassette_index_take(p->answers, answer_key(p, &a, true));
     if (i == INDEX_NONE) {
         answer_without_recording(t, rq, run, &a);
     } else {
@@ -618,8 +618,8 @@ struct player *player_new(const struct cassette *c, enum cassette_match match, s
     p->c = c;
     p->match = match;
     p->sched = s;
-    p->answers = index_new(arena, (uint32_t)c->n);
-    p->places = index_new(arena, (uint32_t)c->n);
+    p->answers = cassette_index_new(arena, (uint32_t)c->n);
+    p->places = cassette_index_new(arena, (uint32_t)c->n);
     p->used = arena_array(arena, c->n, sizeof *p->used);
     p->requests = arena_array(arena, c->n, sizeof *p->requests);
     p->miss_text.max = REPORT_BYTES_MAX;
@@ -629,8 +629,8 @@ struct player *player_new(const struct cassette *c, enum cassette_match match, s
     p->toolbox = (struct player_toolbox){{&toolbox_ops}, p, NULL, NULL, NULL};
     for (uint32_t i = 0; i < c->n; i++) {
         struct asked a = recorded_of(&c->items[i]);
-        index_add(p->answers, answer_key(p, &a, c->items[i].tool), i);
-        index_add(p->places, key_of_place(a.method, a.uri), i);
+        cassette_index_add(p->answers, answer_key(p, &a, c->items[i].tool), i);
+        cassette_index_add(p->places, cassette_key_of_place(a.method, a.uri), i);
     }
     return p;
 }

@@ -3,7 +3,7 @@
 
 enum { PREVIEW_CHARS = 100 };
 
-const char *kind_name(enum interaction_kind kind)
+const char *cassette_kind_name(enum interaction_kind kind)
 {
     switch (kind) {
     case KIND_CHAT: return "chat_completions";
@@ -15,7 +15,7 @@ const char *kind_name(enum interaction_kind kind)
     return "http";
 }
 
-struct str tool_name(const struct interaction *it)
+struct str cassette_tool_name(const struct interaction *it)
 {
     return str_slice(it->uri, sizeof "tool:" - 1, it->uri.n);
 }
@@ -46,7 +46,8 @@ static bool looks_streamed(struct str body)
 
 static bool asks_the_same(const struct interaction *a, const struct interaction *b)
 {
-    return str_eq(a->method, b->method) && str_eq(url_path(a->uri), url_path(b->uri));
+    return str_eq(a->method, b->method) &&
+           str_eq(cassette_url_path(a->uri), cassette_url_path(b->uri));
 }
 
 /* "POST /v1/messages, GET /v1/models", each once. */
@@ -68,8 +69,8 @@ static void add_held(struct buf *out, const struct cassette *c)
         }
         if (k == n) {
             shown[n++] = it;
-            struct str text =
-                arena_printf(arena, "%.*s %.*s", STR_FMT(it->method), STR_FMT(url_path(it->uri)));
+            struct str text = arena_printf(arena, "%.*s %.*s", STR_FMT(it->method),
+                                           STR_FMT(cassette_url_path(it->uri)));
             buf_addz(out, k == 0 ? "" : ", ");
             buf_add(out, text_preview(arena, text, PREVIEW_CHARS));
         }
@@ -96,7 +97,7 @@ const struct interaction *cassette_session(const struct cassette *c, struct buf 
     return NULL;
 }
 
-struct reading reading_of(const struct interaction *it, struct arena *arena)
+struct reading cassette_reading_of(const struct interaction *it, struct arena *arena)
 {
     struct reading r = {.it = it, .kind = KIND_HTTP};
     enum wire_format format;
@@ -120,7 +121,7 @@ struct reading reading_of(const struct interaction *it, struct arena *arena)
     return r;
 }
 
-void reading_free(struct reading *r)
+void cassette_reading_free(struct reading *r)
 {
     wire_decoder_free(r->decoder);
     r->decoder = NULL;

@@ -100,29 +100,6 @@ static void free_call(struct http_call *call)
     free(call);
 }
 
-/* A body that came coded although nobody asked for it is stored decoded; its pieces then mean
- * nothing. */
-static void decode_body(struct http_call *call)
-{
-    struct interaction *it = &call->it;
-    struct str word = http_header_get(it->headers, it->n_headers, "content-encoding");
-    enum coding coding = coding_of(word, it->body);
-    if (word.n == 0 || coding == CODING_UNKNOWN) {
-        return;
-    }
-    struct buf plain = {0};
-    if (coding != CODING_IDENTITY) {
-        if (coding_decode(coding, it->body, &plain, NULL) == 0) {
-            it->body = arena_str(call->arena, buf_str(&plain));
-            it->n_chunks = 0;
-            it->n_headers = headers_without_coding(it->headers, it->n_headers);
-        }
-    } else {
-        it->n_headers = headers_without_coding(it->headers, it->n_headers);
-    }
-    buf_free(&plain);
-}
-
 /* Pieces matter where the reader sees them come: in a stream, or when the body came in several. */
 static void take_chunks(struct http_call *call)
 {
@@ -144,7 +121,8 @@ static void write_call(struct http_call *call, enum http_end end, struct str det
     it->ended = end;
     it->detail = detail;
     take_chunks(call);
-    decode_body(call);
+    int rc = cassette_undo_coding(it, call->arena, NULL);
+    (void)rc; /* a damaged body is kept as it came */
     if (call->body.truncated && r->rc == 0) {
         r->rc = err_set(&r->error, ERR_LIMIT, "a body over %d MiB was not recorded",
                         CASSETTE_BODY_MAX >> 20);

@@ -161,7 +161,8 @@ static bool pem_fits(struct str text, size_t at, size_t *n)
     return true;
 }
 
-bool credential_find(struct str text, size_t from, size_t *at, size_t *n, const char **what)
+bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *n,
+                              const char **what)
 {
     for (size_t i = from; i < text.n; i++) {
         char c = text.p[i];
@@ -191,7 +192,7 @@ static struct redacted next_shape(struct str text, size_t from)
 {
     struct redacted part = {SIZE_MAX, 0};
     const char *what;
-    if (!credential_find(text, from, &part.at, &part.n, &what)) {
+    if (!cassette_find_credential(text, from, &part.at, &part.n, &what)) {
         part.at = SIZE_MAX;
     }
     return part;
@@ -203,7 +204,7 @@ static struct redacted next_secret(struct str text, struct str secret, size_t fr
     return (struct redacted){at == SIZE_MAX ? SIZE_MAX : from + at, secret.n};
 }
 
-bool redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts)
+bool cassette_redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts)
 {
     size_t done = 0;
     struct redacted shape = next_shape(text, 0);
@@ -224,9 +225,9 @@ bool redact_secret(struct str text, struct str secret, struct buf *out, struct b
     return any;
 }
 
-bool redact_text(struct str text, struct buf *out, struct buf *parts)
+bool cassette_redact_text(struct str text, struct buf *out, struct buf *parts)
 {
-    return redact_secret(text, (struct str){NULL, 0}, out, parts);
+    return cassette_redact_secret(text, (struct str){NULL, 0}, out, parts);
 }
 
 static bool is_secret_parameter(struct str name)
@@ -269,7 +270,7 @@ static size_t redact_userinfo(struct str url, struct buf *out, bool *changed)
     return 0;
 }
 
-bool redact_url(struct str url, struct buf *out)
+bool cassette_redact_url(struct str url, struct buf *out)
 {
     bool changed = false;
     struct buf plain = {0};
@@ -291,7 +292,7 @@ bool redact_url(struct str url, struct buf *out)
         }
         at = end;
     }
-    changed = redact_text(buf_str(&plain), out, NULL) || changed;
+    changed = cassette_redact_text(buf_str(&plain), out, NULL) || changed;
     buf_free(&plain);
     return changed;
 }

@@ -226,7 +226,7 @@ static void show_body(struct shower *s, const char *name, const struct http_head
 
 static void show_tool(struct shower *s, const struct interaction *it)
 {
-    call(s, "call", tool_name(it), it->request_body, it->call_id);
+    call(s, "call", cassette_tool_name(it), it->request_body, it->call_id);
     if (it->ended != HTTP_STOPPED) {
         lines(s, it->status == 200 ? "result" : "failure", it->body);
     }
@@ -237,8 +237,8 @@ static void show_title(struct shower *s, const struct reading *r)
 {
     const struct interaction *it = r->it;
     struct buf uri = {0};
-    redact_url(it->uri, &uri);
-    buf_fmt(s->out, "%u  %s  ", it->n, kind_name(r->kind));
+    cassette_redact_url(it->uri, &uri);
+    buf_fmt(s->out, "%u  %s  ", it->n, cassette_kind_name(r->kind));
     preview(s, it->method, MESSAGE_CHARS);
     buf_char(s->out, ' ');
     preview(s, buf_str(&uri), LINE_CHARS);
@@ -309,13 +309,13 @@ void cassette_show(const struct cassette *c, bool json, struct buf *out)
         show_head(&s, c);
     }
     for (size_t i = 0; i < c->n; i++) {
-        struct reading r = reading_of(&c->items[i], s.arena);
+        struct reading r = cassette_reading_of(&c->items[i], s.arena);
         if (json) {
-            show_json(out, &r, c->path);
+            cassette_show_json(out, &r, c->path);
         } else {
             show_reading(&s, &r);
         }
-        reading_free(&r);
+        cassette_reading_free(&r);
     }
     arena_free(s.arena);
 }

@@ -59,21 +59,21 @@ static void add_failure(struct buf *out, const struct failure *f)
 static void add_tool(struct buf *out, const struct interaction *it)
 {
     json_key(out, "call");
-    add_call(out, it->call_id, tool_name(it), it->request_body);
+    add_call(out, it->call_id, cassette_tool_name(it), it->request_body);
     json_put_text_or_null(out, "result",
                           it->ended == HTTP_STOPPED ? (struct str){NULL, 0}
                           : it->body.p == NULL      ? STR("")
                                                     : it->body);
 }
 
-void show_json(struct buf *out, const struct reading *r, const char *file)
+void cassette_show_json(struct buf *out, const struct reading *r, const char *file)
 {
     const struct interaction *it = r->it;
     struct buf uri = {0};
-    redact_url(it->uri, &uri);
+    cassette_redact_url(it->uri, &uri);
     buf_char(out, '{');
     json_put_int(out, "n", it->n);
-    json_put_text(out, "kind", str_of(kind_name(r->kind)));
+    json_put_text(out, "kind", str_of(cassette_kind_name(r->kind)));
     json_put_text(out, "method", it->method);
     json_put_text(out, "uri", buf_str(&uri));
     json_put_int(out, "status", it->status);

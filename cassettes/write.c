@@ -271,13 +271,13 @@ static void stored_request(const struct interaction *it, struct buf *out)
         json = parsed;
     }
     if (!val_is(json, VAL_OBJECT) && !val_is(json, VAL_ARRAY)) {
-        redact_text(it->request_body, out, NULL);
+        cassette_redact_text(it->request_body, out, NULL);
     } else {
         struct buf pretty = {0};
         struct buf printable = {0};
         json_add_pretty(&pretty, json);
         add_json_printable(&printable, buf_str(&pretty));
-        redact_text(buf_str(&printable), out, NULL);
+        cassette_redact_text(buf_str(&printable), out, NULL);
         buf_char(out, '\n');
         buf_free(&pretty);
         buf_free(&printable);
@@ -328,7 +328,7 @@ static void add_header_values(struct buf *out, const struct http_header *headers
     for (size_t i = first; i < n; i++) {
         if (str_cmp(headers[i].name, headers[first].name) == 0) {
             buf_clear(&plain);
-            redact_text(headers[i].value, &plain, NULL);
+            cassette_redact_text(headers[i].value, &plain, NULL);
             buf_addz(out, comma);
             add_word(out, buf_str(&plain));
             comma = ", ";
@@ -373,9 +373,9 @@ static void add_request(struct buf *out, const struct interaction *it)
 {
     struct buf body = {0};
     struct buf uri = {0};
-    redact_url(it->uri, &uri);
+    cassette_redact_url(it->uri, &uri);
     if (it->tool) {
-        redact_text(it->request_body, &body, NULL);
+        cassette_redact_text(it->request_body, &body, NULL);
         buf_addz(out, "- request: {method: CALL, uri: ");
         add_quoted(out, buf_str(&uri));
         buf_addz(out, ", headers: {}, body: ");
@@ -471,7 +471,7 @@ static void add_timing(struct buf *out, const struct interaction *it, const stru
     }
     if (it->detail.n > 0) {
         struct buf detail = {0};
-        redact_secret(it->detail, quotable_key(it), &detail, NULL);
+        cassette_redact_secret(it->detail, quotable_key(it), &detail, NULL);
         buf_addz(out, ", detail: ");
         add_flow(out, buf_str(&detail));
         buf_free(&detail);
@@ -491,7 +491,7 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
     struct buf body = {0};
     struct buf parts = {0};
     add_request(out, it);
-    redact_secret(it->body, quotable_key(it), &body, &parts);
+    cassette_redact_secret(it->body, quotable_key(it), &body, &parts);
     buf_fmt(out, "  response:\n    status: {code: %d", it->status);
     if (it->status != 0) {
         buf_addz(out, ", message: ");

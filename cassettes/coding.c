@@ -1,3 +1,5 @@
+/* Content codings (RFC 9110 8.4.1): gzip (RFC 1952), deflate (RFC 1950, and the bare RFC 1951 that
+ * some servers send). Our own client asks for none; others' recordings hold them. */
 #include "cassettes/cassette_int.h"
 #include "kernel/base/text.h"
 
@@ -7,6 +9,13 @@
 #include <zlib.h>
 
 enum { PIECE_BYTES = 32768, WINDOW_GZIP = 15 + 16, WINDOW_ZLIB = 15, WINDOW_RAW = -15 };
+
+enum coding {
+    CODING_IDENTITY, /* nothing named, or a body that is plain whatever its header says */
+    CODING_GZIP,
+    CODING_DEFLATE,
+    CODING_UNKNOWN /* br, zstd, several: such a body is left as it is */
+};
 
 static bool is_gzip(struct str body)
 {
@@ -23,7 +32,8 @@ static bool is_zlib(struct str body)
     return (first & 0x0f) == 8 && first >> 4 <= 7 && (first << 8 | second) % 31 == 0;
 }
 
-enum coding coding_of(struct str header, struct str body)
+/* What `body` really is coded with, given the header's word (n 0 = no header). */
+static enum coding coding_of(struct str header, struct str body)
 {
     header = str_trim(header);
     if (header.n == 0 || body.n == 0 || str_is_nocase(header, "identity")) {
@@ -69,7 +79,8 @@ static int inflate_one(int window, struct str body, struct buf *out, struct str 
     return rc;
 }
 
-int coding_decode(enum coding coding, struct str body, struct buf *out, struct err *e)
+/* Appends the decoded body. */
+static int decode(enum coding coding, struct str body, struct buf *out, struct err *e)
 {
     int window = coding == CODING_GZIP ? WINDOW_GZIP : is_zlib(body) ? WINDOW_ZLIB : WINDOW_RAW;
     out->max = CASSETTE_BODY_MAX;
@@ -89,7 +100,8 @@ int coding_decode(enum coding coding, struct str body, struct buf *out, struct e
     return 0;
 }
 
-size_t headers_without_coding(struct http_header *headers, size_t n)
+/* Removes what no longer holds of a decoded body. Returns the new count. */
+static size_t drop_headers(struct http_header *headers, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
@@ -100,4 +112,28 @@ size_t headers_without_coding(struct http_header *headers, size_t n)
         }
     }
     return kept;
+}
+
+int cassette_undo_coding(struct interaction *it, struct arena *arena, struct err *e)
+{
+    struct str word = http_header_get(it->headers, it->n_headers, "content-encoding");
+    enum coding coding = coding_of(word, it->body);
+    struct buf plain = {0};
+    int rc = 0;
+    switch (coding) {
+    case CODING_UNKNOWN: return 0;
+    case CODING_IDENTITY: break;
+    case CODING_GZIP:
+    case CODING_DEFLATE:
+        rc = decode(coding, it->body, &plain, e);
+        if (rc == 0) {
+            it->body = arena_str(arena, buf_str(&plain));
+            it->n_chunks = 0;
+        }
+    }
+    if (rc == 0 && word.n > 0) {
+        it->n_headers = drop_headers(it->headers, it->n_headers);
+    }
+    buf_free(&plain);
+    return rc;
 }
