@@ -425,32 +425,52 @@ static size_t last_item_at(struct str text)
     return SIZE_MAX;
 }
 
-static void warn_torn(struct cassette *c, size_t n, struct buf *warning)
+/* Whether a recorder finished the last interaction, whose text this is: it writes the response's
+ * `assay` last, in a line of its own, further left than any body. */
+static bool is_finished(struct str text)
+{
+    bool finished = false;
+    for (size_t end = str_find(text, STR("\n")); end != SIZE_MAX && !finished;
+         end = str_find(text, STR("\n"))) {
+        struct str line = str_slice(text, 0, end);
+        finished = str_starts(line, "    assay: {") && str_ends(line, "}");
+        text = str_slice(text, end + 1, text.n);
+    }
+    return finished;
+}
+
+static void warn_torn(struct cassette *c, size_t n, const char *mend, struct buf *warning)
 {
     c->torn = true;
     if (warning != NULL) {
-        buf_fmt(warning, "%s: the recording was cut off in interaction %zu, which is left out%s",
-                c->path, n, n > 1 ? "; those before it are whole" : "");
+        buf_fmt(warning, "%s: the recording was cut off in interaction %zu, which is left out%s%s",
+                c->path, n, n > 1 ? "; those before it are whole" : "", mend);
     }
 }
 
-/* A recorder writes an interaction's `assay` last: without it the last one is unfinished. In a file
- * without any (written by hand) nothing can be told from that. */
-static bool last_is_unfinished(const struct val *list)
+static const struct val *timing_of(const struct val *item)
 {
-    if (list->count == 0) {
-        return false;
+    return val_path(item, "response", "assay", NULL);
+}
+
+/* Whether a recorder wrote the file, not a hand: it gives times to each of the first n
+ * interactions, which are finished, and before them says when it began. */
+static bool is_recorded(const struct val *root, size_t n)
+{
+    const struct val *list = val_get(root, "interactions");
+    for (size_t i = 0; i < n; i++) {
+        if (timing_of(&list->items[i]) != NULL) {
+            return true;
+        }
     }
-    const struct val *last = &list->items[list->count - 1];
-    if (val_is(val_path(last, "response", "assay", NULL), VAL_OBJECT)) {
-        return false;
-    }
-    bool whole = val_path(last, "response", "body", NULL) != NULL;
-    bool any = false;
-    for (size_t i = 0; i + 1 < list->count && !any; i++) {
-        any = val_path(&list->items[i], "response", "assay", NULL) != NULL;
-    }
-    return !whole || any || list->count == 1;
+    return n == 0 && val_is(val_path(root, "assay", "run", NULL), VAL_STRING) &&
+           val_is(val_path(root, "assay", "started_at", NULL), VAL_STRING);
+}
+
+static bool last_is_unfinished(const struct val *root, const struct val *list)
+{
+    return list->count > 0 && !val_is(timing_of(&list->items[list->count - 1]), VAL_OBJECT) &&
+           is_recorded(root, list->count - 1);
 }
 
 static int read_root(struct loader *l, const struct val *root, bool cut, struct buf *warning)
@@ -472,15 +492,15 @@ static int read_root(struct loader *l, const struct val *root, bool cut, struct 
     }
     if (rc != 0 || list == NULL) {
         if (rc == 0 && cut) {
-            warn_torn(c, 1, warning);
+            warn_torn(c, 1, "", warning);
         }
         return rc;
     }
     c->n = list->count;
     if (cut) {
-        warn_torn(c, c->n + 1, warning);
-    } else if (c->ours && last_is_unfinished(list)) {
-        warn_torn(c, c->n--, warning);
+        warn_torn(c, c->n + 1, "", warning);
+    } else if (c->ours && last_is_unfinished(root, list)) {
+        warn_torn(c, c->n--, "; if it is whole, add `assay: {}` to its response", warning);
     }
     c->items = arena_array(l->d.arena, c->n, sizeof *c->items);
     for (size_t i = 0; i < c->n && rc == 0; i++) {
@@ -490,14 +510,24 @@ static int read_root(struct loader *l, const struct val *root, bool cut, struct 
     return rc;
 }
 
+/* What is left of a recording that was killed while it wrote its last interaction. */
+static bool parse_torn(struct cassette *c, struct str text, struct val **root)
+{
+    size_t at = last_item_at(text);
+    if (at == SIZE_MAX || is_finished(str_slice(text, at, text.n)) ||
+        yaml_parse(c->arena, c->path, str_slice(text, 0, at), YAML_CORE, root, NULL) != 0) {
+        return false;
+    }
+    const struct val *list = val_get(*root, "interactions");
+    return is_recorded(*root, val_is(list, VAL_ARRAY) ? list->count : 0);
+}
+
 static int parse_yaml(struct cassette *c, struct str text, struct val **root, bool *cut,
                       struct err *e)
 {
     c->ours = has_top_key(text, "assay:");
     int rc = yaml_parse(c->arena, c->path, text, c->ours ? YAML_CORE : YAML_PYYAML, root, e);
-    size_t at = rc == ERR_INPUT && c->ours ? last_item_at(text) : SIZE_MAX;
-    if (at != SIZE_MAX &&
-        yaml_parse(c->arena, c->path, str_slice(text, 0, at), YAML_CORE, root, NULL) == 0) {
+    if (rc == ERR_INPUT && c->ours && parse_torn(c, text, root)) {
         *cut = true;
         return 0;
     }

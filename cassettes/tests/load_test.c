@@ -225,6 +225,65 @@ static void damage_in_the_middle_is_an_error(void)
     CU_ASSERT(e.line >= 8);
 }
 
+/* A slip of a hand behind which the interaction is complete is no torn recording. */
+static void a_slip_in_the_last_interaction_is_told_at_its_place(void)
+{
+    static const char *const texts[] = {
+        HEAD REQUEST RESPONSE "    body: {string: 'y'}\n" TIMING REQUEST
+                              "  response:\n    status: {code: 200, message: OK\n    headers: {}\n"
+                              "    body: {string: 'x'}\n" TIMING,
+        HEAD REQUEST "  response:\n    status: {code: 200, message: OK\n    headers: {}\n" TIMING,
+        /* No recorder leaves others without times, or says nothing of its run. */
+        HEAD REQUEST RESPONSE "    body: x\n" REQUEST "  response: {status: 200, body: 'y}\n",
+        "version: 1\nassay: {format: 1, encoder: 1}\ninteractions:\n" REQUEST
+        "  response: {status: 200, body: 'y}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct cassette *c = NULL;
+        struct err e = {0};
+        CU_ASSERT_EQUAL(cassette_parse("t.yaml", str_of(texts[i]), &c, NULL, &e), ERR_INPUT);
+        CU_ASSERT(e.line >= 5);
+    }
+}
+
+/* By hand, without times: nothing tells that something was cut off. */
+static void what_is_written_by_hand_is_kept(void)
+{
+    static const char *const responses[] = {"  response: {status: 200, body: x}\n",
+                                            RESPONSE "    body: {string: x}\n",
+                                            "  response: {status: 204}\n"};
+    for (size_t i = 0; i < sizeof responses / sizeof responses[0]; i++) {
+        for (size_t n = 1; n <= 2; n++) {
+            char text[1024];
+            snprintf(text, sizeof text,
+                     "version: 1\nassay: {format: 1, encoder: 1}\ninteractions:\n" REQUEST "%s%s%s",
+                     responses[i], n == 2 ? REQUEST : "", n == 2 ? responses[i] : "");
+            struct cassette *c = rig_load(text);
+            CU_ASSERT_FATAL(c != NULL);
+            CU_ASSERT_EQUAL(c->n, n);
+            CU_ASSERT_FALSE(c->torn);
+            cassette_free(c);
+        }
+    }
+}
+
+static void an_unfinished_interaction_says_how_it_may_be_kept(void)
+{
+    struct cassette *c = NULL;
+    struct err e;
+    struct buf warning = {0};
+    const char *text = HEAD REQUEST RESPONSE "    body: {string: x}\n";
+    CU_ASSERT_EQUAL_FATAL(cassette_parse("t.yaml", str_of(text), &c, &warning, &e), 0);
+    CU_ASSERT(c->torn && c->n == 0);
+    CHECK_HOLDS(buf_str(&warning), "add `assay: {}`");
+    cassette_free(c);
+    buf_free(&warning);
+    c = rig_load(HEAD REQUEST RESPONSE "    body: {string: x}\n    assay: {}\n");
+    CU_ASSERT_FATAL(c != NULL);
+    CU_ASSERT(!c->torn && c->n == 1);
+    cassette_free(c);
+}
+
 static void load_folder(const char *folder, size_t *files, size_t *items)
 {
     DIR *d = opendir(folder);
@@ -320,6 +379,11 @@ TESTS(load, {"load_names_the_place_of_every_mistake", names_the_place_of_every_m
       {"load_follows_yaml_1_1_in_others_files", others_files_follow_yaml_1_1},
       {"load_keeps_what_is_whole_of_a_killed_recording", a_killed_recording_keeps_what_is_whole},
       {"load_refuses_damage_in_the_middle", damage_in_the_middle_is_an_error},
+      {"load_tells_a_slip_in_the_last_interaction_at_its_place",
+       a_slip_in_the_last_interaction_is_told_at_its_place},
+      {"load_keeps_what_is_written_by_hand", what_is_written_by_hand_is_kept},
+      {"load_says_how_an_unfinished_interaction_may_be_kept",
+       an_unfinished_interaction_says_how_it_may_be_kept},
       {"load_reads_every_recording_of_the_corpus", loads_every_recording_of_the_corpus},
       {"load_says_when_a_file_is_missing", a_missing_file_is_not_found},
       {"load_caps_a_body_that_inflates", a_small_body_cannot_fill_the_memory})
