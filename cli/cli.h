@@ -9,16 +9,6 @@
 #include "kernel/base/err.h"
 #include "kernel/base/finding.h"
 
-/* Exit statuses (DESIGN.md, command line). */
-enum {
-    EXIT_OK = 0,
-    EXIT_FAILED = 1,
-    EXIT_USAGE = 2,
-    EXIT_MISS = 3,
-    EXIT_ENVIRONMENT = 4,
-    EXIT_INTERRUPTED = 130
-};
-
 struct verb {
     const char *name;
     const char *summary;
@@ -93,21 +83,18 @@ void mend_command(struct buf *out, const char *verb, int argc, char **argv);
 
 /* Says an error on stderr; returns the exit status that its code stands for. */
 int tell_error(const struct err *e);
-int exit_of_code(int code);
 
-/* The exit status for a run's end (FORMATS.md). */
-int exit_of_status(enum run_status s);
-
-/* The gravest of two exit statuses: 130, 2, 3, 4, 1, 0. */
-int exit_worse(int a, int b);
-
-/* A message on stderr: ends with one newline, further lines are indented, control characters are
- * spaces. */
+/* A message on stderr: ends with one newline, further lines are indented, and what a terminal would
+ * obey are spaces. */
 void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* All of `s` to standard output; false when it could not be written (closed pipe, full disk), said
  * on stderr. */
 bool put_out(struct str s);
+
+/* The same for what a model said: a terminal gets it without what it would obey, a file or pipe
+ * gets every byte. */
+bool put_text(struct str s);
 
 /* Whether colours are wanted on this stream: a terminal, and no NO_COLOR. */
 bool want_color(int fd);

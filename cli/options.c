@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"
+#include "kernel/wire/wire.h"
 
 enum { OPTIONS_MAX = 64 };
 
@@ -296,7 +297,12 @@ int base_url_check(struct str url, struct err *e)
 
 int provider_check(const char *provider, struct err *e)
 {
-    if (provider == NULL || strcmp(provider, "openai") == 0) {
+    enum wire_format format = WIRE_CHAT;
+    if (provider != NULL && !wire_of_provider(str_of(provider), &format)) {
+        return err_set(e, ERR_USAGE, "--provider %s: no such wire format; expected openai",
+                       provider);
+    }
+    if (format == WIRE_CHAT) {
         return 0;
     }
     return err_set(e, ERR_UNSUPPORTED,

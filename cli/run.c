@@ -65,8 +65,6 @@ struct running {
     const struct request *request;
     struct loop *loop;
     struct rig *rig;
-    struct appender *trace;
-    struct err trace_error;
     struct buf last_line; /* of the event log */
     bool shown;           /* text was shown as it came */
     bool out_failed;
@@ -164,14 +162,14 @@ static int on_log(void *ctx, struct str lines)
     buf_clear(&r->last_line);
     buf_add(&r->last_line, last);
     buf_char(&r->last_line, '\n');
-    return r->trace == NULL ? 0 : appender_add(r->trace, lines, &r->trace_error);
+    return 0;
 }
 
 static void on_delta(void *ctx, struct str text)
 {
     struct running *r = ctx;
     r->shown = true;
-    if (!r->out_failed && !put_out(text)) {
+    if (!r->out_failed && !put_text(text)) {
         r->out_failed = true;
     }
 }
@@ -202,10 +200,15 @@ static int report_replay(const struct request *q, const struct player_report *p)
     return error ? EXIT_MISS : EXIT_OK;
 }
 
+static bool trace_is_output(const struct request *q)
+{
+    return q->trace != NULL && strcmp(q->trace, "-") == 0;
+}
+
 static bool print_result(struct running *r, const struct rig_outcome *o)
 {
     const struct request *q = r->request;
-    if (q->trace != NULL && strcmp(q->trace, "-") == 0) {
+    if (trace_is_output(q)) {
         return true; /* the log is there already, run_end too */
     }
     if (q->json) {
@@ -214,68 +217,62 @@ static bool print_result(struct running *r, const struct rig_outcome *o)
     if (r->shown) {
         return put_out(STR("\n"));
     }
-    return o->result.answer.p == NULL || (put_out(o->result.answer) && put_out(STR("\n")));
+    return o->result.answer.p == NULL || (put_text(o->result.answer) && put_out(STR("\n")));
+}
+
+/* Why a run did not complete, where nothing else says it. */
+static void tell_status(const struct rig_outcome *o)
+{
+    const char *script = o->result.status == RUN_SCRIPT_MISMATCH ? o->script : NULL;
+    tell("%s: %s%s%.*s%s%.*s%s", run_status_name(o->result.status), script == NULL ? "" : script,
+         script == NULL ? "" : ": ", STR_FMT(o->result.reason), o->note.n > 0 ? " (" : "",
+         STR_FMT(o->note), o->note.n > 0 ? ")" : "");
 }
 
 static int report(struct running *r)
 {
     struct rig_outcome o;
-    rig_outcome(r->rig, &o);
+    if (!rig_outcome(r->rig, &o)) {
+        tell("the session stopped without an end; please report this");
+        return EXIT_ENVIRONMENT;
+    }
     int status = exit_of_status(o.result.status);
     if (o.warning.n > 0) {
         tell("%.*s", STR_FMT(o.warning));
     }
-    if (!print_result(r, &o) || r->out_failed || r->trace_error.code != 0) {
+    if (!print_result(r, &o) || r->out_failed) {
         status = exit_worse(status, EXIT_ENVIRONMENT);
     }
-    if (r->trace_error.code != 0) {
-        tell_error(&r->trace_error);
-        status = EXIT_ENVIRONMENT; /* the run was cancelled for it */
+    if (o.log_error != NULL) {
+        status = EXIT_OK; /* the run was cancelled for it: rig_free tells */
     } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
-        const char *script = o.result.status == RUN_SCRIPT_MISMATCH ? o.script : NULL;
-        tell("%s: %s%s%.*s%s%.*s%s", run_status_name(o.result.status), script == NULL ? "" : script,
-             script == NULL ? "" : ": ", STR_FMT(o.result.reason), o.note.n > 0 ? " (" : "",
-             STR_FMT(o.note), o.note.n > 0 ? ")" : "");
+        tell_status(&o);
     }
     status = exit_worse(status, report_replay(r->request, &o.replay));
-    if (o.leftover.n > 0 && o.result.status == RUN_COMPLETED) {
+    if (rig_leftover_fails(&o)) {
         tell("%.*s", STR_FMT(o.leftover));
         status = exit_worse(status, EXIT_FAILED);
     }
     return status;
 }
 
-static int close_trace(struct running *r, int status)
+static int go(struct running *r, struct rig_options *o)
 {
+    const struct request *q = r->request;
     struct err e;
-    if (r->trace != NULL && appender_close(r->trace, &e) != 0 && r->trace_error.code == 0) {
-        return exit_worse(status, tell_error(&e));
-    }
-    return status;
-}
-
-static int go(const struct request *q, struct running *r, struct rig_options *o)
-{
-    struct err e;
-    if (q->trace != NULL && appender_open(q->trace, APPEND_TRUNCATE, &r->trace, &e) != 0) {
-        return tell_error(&e);
-    }
+    o->trace = q->trace;
     o->ctx = r;
     o->log = on_log;
-    o->delta = q->stream && !q->json && q->trace == NULL ? on_delta : NULL;
+    o->delta = q->stream && !q->json && !trace_is_output(q) ? on_delta : NULL;
     o->done = on_done;
-    int status;
-    if (rig_new(r->loop, o, &r->rig, &e) != 0) {
-        status = tell_error(&e);
-    } else {
-        loop_on_interrupt(r->loop, on_interrupt, r);
-        loop_run(r->loop);
-        status = report(r);
-        if (rig_free(r->rig, &e) != 0) {
-            status = exit_worse(status, tell_error(&e));
-        }
+    int rc = q->trace == NULL ? 0 : appender_check(q->trace, &e);
+    if (rc != 0 || rig_new(r->loop, o, &r->rig, &e) != 0) {
+        return tell_error(&e);
     }
-    return close_trace(r, status);
+    loop_on_interrupt(r->loop, on_interrupt, r);
+    loop_run(r->loop);
+    int status = report(r);
+    return rig_free(r->rig, &e) == 0 ? status : exit_worse(status, tell_error(&e));
 }
 
 static int run(int argc, char **argv)
@@ -310,7 +307,7 @@ static int run(int argc, char **argv)
         bool offline = o.source == EVAL_FAKE || o.source == EVAL_REPLAY;
         o.model = offline && q.model == NULL ? (struct str){NULL, 0} : str_of(model);
         o.tools = tools;
-        status = go(&q, &r, &o);
+        status = go(&r, &o);
         buf_free(&mend);
         buf_free(&r.last_line);
         loop_free(r.loop);

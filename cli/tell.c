@@ -7,59 +7,9 @@
 
 #include "cli/cli.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/tools.h"
-
-int exit_of_code(int code)
-{
-    switch ((enum err_code)code) {
-    case ERR_USAGE:
-    case ERR_INPUT:
-    case ERR_NOT_FOUND:
-    case ERR_LIMIT:
-    case ERR_EXISTS:
-    case ERR_STATE:
-    case ERR_UNSUPPORTED: return EXIT_USAGE;
-    case ERR_MISS: return EXIT_MISS;
-    case ERR_IO:
-    case ERR_NET: return EXIT_ENVIRONMENT;
-    }
-    return EXIT_USAGE;
-}
-
-int exit_of_status(enum run_status s)
-{
-    switch (eval_outcome_of_status(s)) {
-    case EVAL_PASS: return EXIT_OK;
-    case EVAL_FAIL: return EXIT_FAILED;
-    case EVAL_ERROR: return s == RUN_CASSETTE_MISS ? EXIT_MISS : EXIT_ENVIRONMENT;
-    case EVAL_NONE: return EXIT_INTERRUPTED;
-    }
-    return EXIT_FAILED;
-}
-
-static int gravity(int status)
-{
-    static const int order[] = {EXIT_OK,   EXIT_FAILED, EXIT_ENVIRONMENT,
-                                EXIT_MISS, EXIT_USAGE,  EXIT_INTERRUPTED};
-    for (int i = 0; i < (int)(sizeof order / sizeof order[0]); i++) {
-        if (order[i] == status) {
-            return i;
-        }
-    }
-    return 0;
-}
-
-int exit_worse(int a, int b)
-{
-    return gravity(a) >= gravity(b) ? a : b;
-}
-
-/* What came from a model or a file must not move the cursor. */
-static char harmless(char c)
-{
-    return ((unsigned char)c < ' ' && c != '\n') || c == 0x7f ? ' ' : c;
-}
 
 void tell(const char *fmt, ...)
 {
@@ -72,18 +22,20 @@ void tell(const char *fmt, ...)
     struct str rest = {text,
                        n > 0 && vsnprintf(text, (size_t)n + 1, fmt, args) == n ? (size_t)n : 0};
     va_end(args);
-    struct buf out = {0};
-    buf_addz(&out, "assay: ");
     while (rest.n > 0 && strchr(" \n", rest.p[rest.n - 1]) != NULL) {
         rest.n--;
     }
-    for (size_t i = 0; i < rest.n; i++) {
-        bool inner = i > 0 && rest.p[i - 1] == '\n' && rest.p[i] != '\n' && rest.p[i] != ' ';
+    struct buf plain = {0}, out = {0};
+    text_add_plain(&plain, rest);
+    buf_addz(&out, "assay: ");
+    for (size_t i = 0; i < plain.n; i++) {
+        bool inner = i > 0 && plain.p[i - 1] == '\n' && plain.p[i] != '\n' && plain.p[i] != ' ';
         buf_addz(&out, inner ? "  " : "");
-        buf_char(&out, harmless(rest.p[i]));
+        buf_char(&out, plain.p[i]);
     }
     buf_char(&out, '\n');
     fwrite(out.p, 1, out.n, stderr);
+    buf_free(&plain);
     buf_free(&out);
     free(text);
 }
@@ -112,6 +64,18 @@ bool put_out(struct str s)
     return true;
 }
 
+bool put_text(struct str s)
+{
+    if (isatty(STDOUT_FILENO) != 1) {
+        return put_out(s);
+    }
+    struct buf plain = {0};
+    text_add_plain(&plain, s);
+    bool written = put_out(buf_str(&plain));
+    buf_free(&plain);
+    return written;
+}
+
 bool want_color(int fd)
 {
     const char *no = getenv("NO_COLOR");
@@ -120,7 +84,8 @@ bool want_color(int fd)
 
 static void add_line(struct buf *out, const struct finding *f)
 {
-    buf_fmt(out, "%s:", f->file);
+    text_add_plain(out, str_of(f->file));
+    buf_char(out, ':');
     if (f->line > 0) {
         buf_fmt(out, "%u:", f->line);
     }
@@ -128,7 +93,7 @@ static void add_line(struct buf *out, const struct finding *f)
         buf_fmt(out, "%u:", f->column);
     }
     buf_fmt(out, " %s: ", finding_severity_name(f->severity));
-    buf_add(out, f->message);
+    text_add_plain(out, f->message);
     buf_fmt(out, " [%s]\n", f->code);
 }
 

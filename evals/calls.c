@@ -12,12 +12,18 @@ enum {
     PREVIEW_CHARS = 80
 };
 
+/* The arguments of a made call, read when first compared. */
+struct made_args {
+    enum { ARGS_UNREAD, ARGS_OBJECT, ARGS_OTHER /* no JSON, or no object */ } state;
+    const struct val *object;
+};
+
 /* What is compared: the expectation, the calls made, their arguments as values. */
 struct comparison {
     const struct golden_expect *expect;
     const struct eval_run *run;
     const struct val **schemas; /* per expected call: its tool's parameters or NULL */
-    const struct val **args;    /* per made call: an object, or NULL when it is none */
+    struct made_args *args;     /* per made call */
     struct fit_table table;
     struct arena *scratch;
 };
@@ -30,19 +36,25 @@ static const struct val *tool_schema(const struct golden_task *task, struct str 
     return tool == NULL ? NULL : tool->schema;
 }
 
-/* Arguments as an object; models that mean "none" may send nothing at all. */
-static const struct val *arguments_object(struct arena *arena, struct str text)
+/* Models that mean "none" may send nothing at all. */
+static void read_arguments(struct made_args *args, struct str text, struct arena *arena)
 {
     struct val *v = NULL;
+    if (args->state != ARGS_UNREAD) {
+        return;
+    }
     if (str_trim(text).n == 0) {
         text = STR("{}");
     }
-    return json_parse(arena, NULL, text, &v, NULL) == 0 && val_is(v, VAL_OBJECT) ? v : NULL;
+    args->state = ARGS_OTHER;
+    if (json_parse(arena, NULL, text, &v, NULL) == 0 && val_is(v, VAL_OBJECT)) {
+        *args = (struct made_args){ARGS_OBJECT, v};
+    }
 }
 
 static bool arguments_match(const struct comparison *c, size_t row, size_t column, struct buf *why)
 {
-    const struct val *args = c->args[column];
+    const struct val *args = c->args[column].object;
     const struct golden_call *call = &c->expect->calls[row];
     if (args == NULL) {
         return false;
@@ -59,9 +71,7 @@ static void fill_row(struct comparison *c, size_t row)
         if (!str_eq(made->name, c->expect->calls[row].name)) {
             continue;
         }
-        if (c->args[column] == NULL) {
-            c->args[column] = arguments_object(c->scratch, made->arguments);
-        }
+        read_arguments(&c->args[column], made->arguments, c->scratch);
         cells[column] = arguments_match(c, row, column, NULL) ? FIT_ARGS : FIT_NAME;
     }
 }
@@ -143,7 +153,7 @@ static void explain_pair(struct findings *f, const struct comparison *c, size_t 
     }
     buf_fmt(&f->text, "call %zu of %zu: %.*s", column + 1, c->table.columns,
             STR_FMT(preview(c, made->name)));
-    if (c->args[column] == NULL) {
+    if (c->args[column].state == ARGS_OTHER) {
         buf_fmt(&f->text, ": expected arguments that are a JSON object, got %.*s",
                 STR_FMT(preview(c, made->arguments)));
         return;
@@ -261,7 +271,8 @@ static void explain_order(struct findings *f, const struct comparison *c, enum m
         return;
     }
     buf_addz(&f->text, holds == MODE_UNDECIDED
-                           ? "too many ways to place the parallel calls in replies; expected "
+                           ? "given up: there are too many ways to place the parallel calls in "
+                             "replies; mode exact or in_order asks for one; expected "
                            : mode_wants(c->expect->mode));
     list_expected(&f->text, c);
     buf_addz(&f->text, "; made ");
@@ -307,7 +318,7 @@ void calls_judge(const struct golden_task *task, const struct eval_run *run, str
     compare(&c, task);
     struct pairing p;
     pairing_make(&c.table, c.scratch, &p);
-    enum mode_answer holds = pairing_mode(&c.table, expect->mode, c.scratch);
+    enum mode_answer holds = pairing_mode(&c.table, expect->mode, c.scratch, NULL);
     score(&c, &p, holds, &out->scores);
     if (holds != MODE_HOLDS) {
         out->message = explain(&c, &p, holds, arena);

@@ -1,9 +1,27 @@
 /* Running golden sets and scoring them. (One run's wiring - source, clock, tools, session - is
- * rig.h: written by the lead; the trial runner builds each trial on rig_new.) */
+ * rig.h: the trial runner builds each trial on rig_new.) */
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
 #include "goldens/golden.h"
+
+/* ---- exit statuses of the program ---- */
+
+enum {
+    EXIT_OK = 0,
+    EXIT_FAILED = 1, /* an expectation failed, or a run did not complete */
+    EXIT_USAGE = 2,  /* bad usage or bad input */
+    EXIT_MISS = 3,   /* cassette miss or drift */
+    EXIT_ENVIRONMENT = 4,
+    EXIT_INTERRUPTED = 130
+};
+
+/* What an error code and a run's end stand for. */
+int exit_of_code(int code);
+int exit_of_status(enum run_status s);
+
+/* The gravest of two exit statuses: 130, 2, 3, 4, 1, 0. */
+int exit_worse(int a, int b);
 
 /* ---- scoring one trial ---- */
 
@@ -48,8 +66,8 @@ struct eval_check {
 enum eval_outcome { EVAL_PASS, EVAL_FAIL, EVAL_ERROR, EVAL_NONE };
 const char *eval_outcome_name(enum eval_outcome o);
 
-/* What the run's status alone makes of a trial (FORMATS.md, the table). EVAL_FAIL: unless the task
- * expects this status; EVAL_PASS: if every check holds. */
+/* What the run's status alone makes of a trial (goldens/README.md, "Status"). EVAL_FAIL: unless the
+ * task expects this status; EVAL_PASS: if every check holds. */
 enum eval_outcome eval_outcome_of_status(enum run_status s);
 
 struct eval_verdict {
@@ -59,7 +77,8 @@ struct eval_verdict {
     size_t n_checks;
 };
 
-/* Judges a run by FORMATS.md, "Scores" and the outcome table. Everything in *out lives in arena. */
+/* Judges a run by what its task expects, and gives the scores of goldens/README.md. Everything in
+ * *out lives in arena. */
 void eval_judge(const struct golden_task *task, const struct eval_run *run, struct arena *arena,
                 struct eval_verdict *out);
 
@@ -123,13 +142,18 @@ struct eval_trial {
     size_t drifts;
 };
 
+/* Whether there was a run at all: not where its cassette was missing, for example. What such a
+ * trial took and gave is unknown. */
+bool eval_ran(const struct eval_trial *t);
+
 struct eval_summary {
     size_t trials, passed, failed, errors, misses, drifts;
     struct ratio success; /* passed of those that passed or failed */
     /* Means over the trials that passed or failed and have the score; den 0 = none has. */
     struct ratio tool_selection, precision, recall, f1, arguments, trajectory;
-    struct usage usage; /* of all trials; -1 where a trial that was scored does not know it */
-    int64_t cost_nano;  /* likewise; -1 = unpriced */
+    /* Of all trials that ran; -1 where one that was scored does not know it, or none ran. */
+    struct usage usage;
+    int64_t cost_nano; /* likewise; -1 = unpriced */
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
 };
@@ -143,7 +167,7 @@ struct eval_report {
     struct eval_summary summary;
     size_t recorded; /* EVAL_RECORD: cassettes of trials that ended well */
     bool interrupted;
-    int exit_status; /* by the tables of FORMATS.md and DESIGN.md */
+    int exit_status; /* errors count beyond what is allowed */
 };
 
 enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };

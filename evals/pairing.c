@@ -8,8 +8,6 @@
  * matching on arguments extends to that many pairs. So: a maximum matching on arguments first, then
  * fill up. */
 
-enum { NODES_MAX = 4096 /* placements of parallel groups tried before giving up */ };
-
 enum fit fit_at(const struct fit_table *t, size_t row, size_t column)
 {
     return (enum fit)t->cells[row * t->columns + column];
@@ -27,6 +25,7 @@ struct matcher {
     size_t *queue;     /* columns to look at */
     size_t *came_from; /* per row: the column it was reached from */
     size_t *open;      /* rows not reached yet */
+    size_t looks;      /* cells looked at: the work done so far */
 };
 
 static void clear(size_t *p, size_t n)
@@ -99,6 +98,7 @@ static bool grow(struct matcher *m, size_t column, size_t from, size_t to)
     while (head < tail) {
         size_t at = m->queue[head++];
         size_t kept = 0;
+        m->looks += n_open;
         for (size_t i = 0; i < n_open; i++) {
             size_t row = m->open[i];
             if (!allowed(m, row, at)) {
@@ -212,67 +212,159 @@ static bool enough(const struct matcher *m, struct need need)
     return (!need.rows || m->size == m->t->rows) && (!need.columns || m->size == m->t->columns);
 }
 
-/* Pins the groups from `group` on to replies one after another. A group that is not pinned yet may
- * spread, so a table that fails already fails with any pin. */
-static enum mode_answer try_pins(struct matcher *m, int64_t *pins, uint32_t group, uint32_t groups,
-                                 struct need need, unsigned *nodes)
-{
-    if (++*nodes > NODES_MAX) {
-        return MODE_UNDECIDED;
-    }
-    match_all(m);
-    if (!enough(m, need)) {
-        return MODE_BROKEN;
-    }
-    if (group > groups) {
-        return MODE_HOLDS;
-    }
-    const struct fit_table *t = m->t;
-    for (size_t c = 0; c < t->columns; c++) {
-        if (c > 0 && t->step[c] == t->step[c - 1]) {
-            continue;
-        }
-        pins[group] = t->step[c];
-        enum mode_answer a = try_pins(m, pins, group + 1, groups, need, nodes);
-        if (a != MODE_BROKEN) {
-            return a;
-        }
-    }
-    pins[group] = -1;
-    return t->columns == 0 ? MODE_HOLDS : MODE_BROKEN;
-}
+/* The calls of one `parallel:`, rows [row, end). */
+struct group {
+    size_t row;
+    size_t end;
+    uint32_t twin; /* a group before it with the same cells; 0 = none */
+    size_t reply;  /* that it is pinned to */
+};
 
 /* The recursion goes as deep as there are groups; a set with more than this is not written by
  * people. */
 enum { GROUPS_MAX = 256 };
 
-static enum mode_answer holds_unordered(struct matcher *m, struct need need, struct arena *arena)
+/* A search for replies that the groups can be pinned to. */
+struct search {
+    struct matcher *m;
+    struct need need;
+    size_t *replies; /* the column where each begins, and the end of the last */
+    size_t n_replies;
+    struct group *groups; /* from 1 */
+    uint32_t n_groups;
+    int64_t *pins; /* per group */
+};
+
+/* Whether the group could have its calls in this reply, if it had the reply for itself. Where not
+ * all expected calls are needed, one of them is enough. */
+static bool may_pin(struct search *s, const struct group *g, size_t reply)
 {
-    uint32_t groups = 0;
-    for (size_t row = 0; row < m->t->rows; row++) {
-        groups = m->t->group[row] > groups ? m->t->group[row] : groups;
+    const struct fit_table *t = s->m->t;
+    size_t from = s->replies[reply];
+    size_t to = s->replies[reply + 1];
+    size_t rows = 0;
+    for (size_t row = g->row; row < g->end; row++) {
+        bool fits = false;
+        for (size_t c = from; c < to && !fits; c++) {
+            s->m->looks++;
+            fits = fit_at(t, row, c) == FIT_ARGS;
+        }
+        rows += fits;
     }
-    if (groups > GROUPS_MAX) {
-        return MODE_UNDECIDED;
-    }
-    int64_t *pins = arena_array(arena, (size_t)groups + 1, sizeof *pins);
-    for (uint32_t g = 0; g <= groups; g++) {
-        pins[g] = -1;
-    }
-    m->pinned = pins;
-    unsigned nodes = 0;
-    return try_pins(m, pins, 1, groups, need, &nodes);
+    size_t size = g->end - g->row;
+    return s->need.rows ? rows == size && to - from >= size : rows > 0;
 }
 
-enum mode_answer pairing_mode(const struct fit_table *t, enum golden_mode mode, struct arena *arena)
+/* Pins the groups from `group` on to replies one after another. A group that is not pinned yet may
+ * spread, so a table that fails already fails with any pin. Of groups with the same cells none
+ * comes before its twin: exchanging them changes nothing. */
+static enum mode_answer try_pins(struct search *s, uint32_t group)
 {
-    struct matcher m = matcher_new(t, arena);
+    if (s->m->looks > PAIRING_LOOKS_MAX) {
+        return MODE_UNDECIDED;
+    }
+    match_all(s->m);
+    if (!enough(s->m, s->need)) {
+        return MODE_BROKEN;
+    }
+    if (group > s->n_groups) {
+        return MODE_HOLDS;
+    }
+    struct group *g = &s->groups[group];
+    bool tried = false;
+    for (size_t reply = g->twin == 0 ? 0 : s->groups[g->twin].reply; reply < s->n_replies;
+         reply++) {
+        if (!may_pin(s, g, reply)) {
+            continue;
+        }
+        tried = true;
+        g->reply = reply;
+        s->pins[group] = s->m->t->step[s->replies[reply]];
+        enum mode_answer a = try_pins(s, group + 1);
+        if (a != MODE_BROKEN) {
+            return a;
+        }
+    }
+    s->pins[group] = -1;
+    g->reply = 0;
+    /* None of its calls was made: without a pin it can do no harm. */
+    return tried || s->need.rows ? MODE_BROKEN : try_pins(s, group + 1);
+}
+
+static bool same_cells(const struct fit_table *t, const struct group *a, const struct group *b)
+{
+    size_t n = a->end - a->row;
+    return n == b->end - b->row && memcmp(t->cells + a->row * t->columns,
+                                          t->cells + b->row * t->columns, n * t->columns) == 0;
+}
+
+/* False when there are too many groups. */
+static bool find_groups(struct search *s, struct arena *arena)
+{
+    const struct fit_table *t = s->m->t;
+    s->groups = arena_array(arena, GROUPS_MAX + 1, sizeof *s->groups);
+    for (size_t row = 0; row < t->rows;) {
+        struct group g = {.row = row, .end = element_end(t, row)};
+        if (t->group[row] != 0 && s->n_groups == GROUPS_MAX) {
+            return false;
+        }
+        for (uint32_t i = 1; t->group[row] != 0 && i <= s->n_groups; i++) {
+            g.twin = same_cells(t, &s->groups[i], &g) ? i : g.twin;
+        }
+        if (t->group[row] != 0) {
+            s->groups[++s->n_groups] = g;
+        }
+        row = g.end;
+    }
+    return true;
+}
+
+static void find_replies(struct search *s, struct arena *arena)
+{
+    const struct fit_table *t = s->m->t;
+    s->replies = arena_array(arena, t->columns + 1, sizeof *s->replies);
+    for (size_t c = 0; c < t->columns; c++) {
+        if (c == 0 || t->step[c] != t->step[c - 1]) {
+            s->replies[s->n_replies++] = c;
+        }
+    }
+    s->replies[s->n_replies] = t->columns;
+}
+
+static enum mode_answer holds_unordered(struct matcher *m, struct need need, struct arena *arena)
+{
+    struct search s = {.m = m, .need = need};
+    if (!find_groups(&s, arena)) {
+        return MODE_UNDECIDED;
+    }
+    find_replies(&s, arena);
+    s.pins = arena_array(arena, GROUPS_MAX + 1, sizeof *s.pins);
+    for (uint32_t g = 0; g <= GROUPS_MAX; g++) {
+        s.pins[g] = -1;
+    }
+    m->pinned = s.pins;
+    return try_pins(&s, 1);
+}
+
+static enum mode_answer answer(struct matcher *m, enum golden_mode mode, struct arena *arena)
+{
     switch (mode) {
-    case GOLDEN_EXACT: return holds_exactly(&m) ? MODE_HOLDS : MODE_BROKEN;
-    case GOLDEN_IN_ORDER: return holds_in_order(&m) ? MODE_HOLDS : MODE_BROKEN;
-    case GOLDEN_ANY_ORDER: return holds_unordered(&m, (struct need){true, true}, arena);
-    case GOLDEN_SUBSET: return holds_unordered(&m, (struct need){false, true}, arena);
-    case GOLDEN_SUPERSET: return holds_unordered(&m, (struct need){true, false}, arena);
+    case GOLDEN_EXACT: return holds_exactly(m) ? MODE_HOLDS : MODE_BROKEN;
+    case GOLDEN_IN_ORDER: return holds_in_order(m) ? MODE_HOLDS : MODE_BROKEN;
+    case GOLDEN_ANY_ORDER: return holds_unordered(m, (struct need){true, true}, arena);
+    case GOLDEN_SUBSET: return holds_unordered(m, (struct need){false, true}, arena);
+    case GOLDEN_SUPERSET: return holds_unordered(m, (struct need){true, false}, arena);
     }
     return MODE_BROKEN;
+}
+
+enum mode_answer pairing_mode(const struct fit_table *t, enum golden_mode mode, struct arena *arena,
+                              size_t *looks)
+{
+    struct matcher m = matcher_new(t, arena);
+    enum mode_answer a = answer(&m, mode, arena);
+    if (looks != NULL) {
+        *looks = m.looks;
+    }
+    return a;
 }

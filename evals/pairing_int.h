@@ -31,7 +31,12 @@ void pairing_make(const struct fit_table *t, struct arena *arena, struct pairing
 
 enum mode_answer { MODE_HOLDS, MODE_BROKEN, MODE_UNDECIDED /* too many ways to try */ };
 
-/* Whether the trajectory mode holds, arguments and `parallel:` included. */
-enum mode_answer pairing_mode(const struct fit_table *t, enum golden_mode mode,
-                              struct arena *arena);
+/* Work of one search for replies that parallel groups fit in: cells looked at. */
+enum { PAIRING_LOOKS_MAX = 1 << 25 };
+
+/* Whether the trajectory mode holds, arguments and `parallel:` included. A search for replies is
+ * given up when it begins a matching beyond PAIRING_LOOKS_MAX. looks (may be NULL): how many cells
+ * were looked at. */
+enum mode_answer pairing_mode(const struct fit_table *t, enum golden_mode mode, struct arena *arena,
+                              size_t *looks);
 #endif

@@ -240,30 +240,43 @@ static void list_items(const struct eval_options *o, struct plan *p, struct plan
     }
 }
 
-static int no_tasks(const struct eval_options *o, const struct plan *p, struct err *e)
+/* The tags that the tasks have, each once, at most TAGS_SHOWN. */
+static size_t list_tags(const struct plan *p, struct str tags[TAGS_SHOWN])
 {
-    struct buf tags = {0};
-    size_t shown = 0;
+    size_t n = 0;
     for (size_t s = 0; s < p->n_sets; s++) {
         for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
             const struct golden_task *task = &p->sets[s]->tasks[i];
-            for (size_t t = 0; t < task->n_tags && shown < TAGS_SHOWN; t++) {
-                struct str known = buf_str(&tags);
-                if (str_find(known, task->tags[t]) == SIZE_MAX) {
-                    buf_fmt(&tags, "%s%.*s", shown++ > 0 ? ", " : "", STR_FMT(task->tags[t]));
+            for (size_t t = 0; t < task->n_tags && n < TAGS_SHOWN; t++) {
+                size_t at = 0;
+                while (at < n && !str_eq(tags[at], task->tags[t])) {
+                    at++;
                 }
+                tags[at] = task->tags[t];
+                n = at == n ? n + 1 : n;
             }
         }
     }
+    return n;
+}
+
+static int no_tasks(const struct eval_options *o, const struct plan *p, struct err *e)
+{
+    struct str tags[TAGS_SHOWN];
+    size_t n = list_tags(p, tags);
+    struct buf list = {0};
+    for (size_t i = 0; i < n; i++) {
+        buf_fmt(&list, "%s%.*s", i > 0 ? ", " : "", STR_FMT(tags[i]));
+    }
     if (o->filter == NULL) {
         err_set(e, ERR_NOT_FOUND, "%s: there are no tasks in it", o->sets[0]);
-    } else if (shown == 0) {
+    } else if (n == 0) {
         err_set(e, ERR_NOT_FOUND, "no task has the tag %s: no task there has any tag", o->filter);
     } else {
         err_set(e, ERR_NOT_FOUND, "no task%s has the tag %s; the tags there: %.*s",
-                o->task == NULL ? "" : " that --task names", o->filter, STR_FMT(buf_str(&tags)));
+                o->task == NULL ? "" : " that --task names", o->filter, STR_FMT(buf_str(&list)));
     }
-    buf_free(&tags);
+    buf_free(&list);
     return ERR_NOT_FOUND;
 }
 

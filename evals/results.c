@@ -64,6 +64,11 @@ static void add_calls(struct buf *out, const struct eval_trial *t)
     buf_char(out, ']');
 }
 
+bool eval_ran(const struct eval_trial *t)
+{
+    return t->trace.n > 0;
+}
+
 void eval_trial_json(struct buf *out, const struct eval_trial *t)
 {
     const struct run_result *r = &t->result;
@@ -80,7 +85,7 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     json_put_int(out, "steps", r->steps);
     usage_put(out, &r->usage);
     json_put_known(out, "cost_nano", r->cost_nano);
-    json_put_int(out, "latency_ms", (int64_t)r->ended_ms);
+    json_put_known(out, "latency_ms", eval_ran(t) ? (int64_t)r->ended_ms : -1);
     json_put_text_or_null(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
     json_put_text_or_null(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
     buf_addz(out, "}\n");

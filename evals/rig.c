@@ -29,6 +29,8 @@ struct rig {
     struct cassette *cassette;
     struct player *player;
     struct recorder *recorder;
+    struct appender *trace; /* opened with the first line */
+    struct err log_error;   /* code 0: all is well */
     struct buf warning;
     struct buf note;
 };
@@ -190,11 +192,26 @@ static void on_note(void *ctx, struct str text)
     buf_add(&r->note, text);
 }
 
+static int write_trace(struct rig *r, struct str lines)
+{
+    int rc = r->log_error.code;
+    if (r->options.trace == NULL) {
+        return 0;
+    }
+    if (rc == 0 && r->trace == NULL) {
+        rc = appender_open(r->options.trace, APPEND_TRUNCATE, &r->trace, &r->log_error);
+    }
+    return rc != 0 ? rc : appender_add(r->trace, lines, &r->log_error);
+}
+
 /* A log that cannot be written cancels the run. */
 static int on_log(void *ctx, struct str lines)
 {
     struct rig *r = ctx;
-    int rc = r->options.log == NULL ? 0 : r->options.log(r->options.ctx, lines);
+    int rc = write_trace(r, lines);
+    if (rc == 0 && r->options.log != NULL) {
+        rc = r->options.log(r->options.ctx, lines);
+    }
     if (rc != 0 && r->recorder != NULL) {
         recorder_abandon(r->recorder);
     }
@@ -340,11 +357,13 @@ static struct str note_of(struct rig *r, const struct run_result *result)
                   : note;
 }
 
-void rig_outcome(struct rig *r, struct rig_outcome *out)
+bool rig_outcome(struct rig *r, struct rig_outcome *out)
 {
-    *out = (struct rig_outcome){.model = r->config.model, .warning = buf_str(&r->warning)};
+    *out = (struct rig_outcome){.model = r->config.model,
+                                .warning = buf_str(&r->warning),
+                                .log_error = r->log_error.code == 0 ? NULL : &r->log_error};
     if (!session_result(r->session, &out->result)) {
-        return;
+        return false;
     }
     out->note = note_of(r, &out->result);
     out->calls = calls_made(r, &out->n_calls);
@@ -355,6 +374,15 @@ void rig_outcome(struct rig *r, struct rig_outcome *out)
         out->script = fake_path(r->script);
         out->leftover = fake_leftover(r->fake);
     }
+    return true;
+}
+
+bool rig_leftover_fails(const struct rig_outcome *o)
+{
+    enum run_status s = o->result.status;
+    enum eval_outcome outcome = eval_outcome_of_status(s);
+    return o->leftover.n > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL) &&
+           s != RUN_SCRIPT_MISMATCH;
 }
 
 /* The lines of `text` below a heading. */
@@ -386,9 +414,19 @@ bool replay_text(const struct player_report *p, bool strict, struct buf *out)
     return p->misses > 0 || unused || (p->drifts > 0 && strict);
 }
 
+/* The first failure of writing the trace counts. */
+static int close_trace(struct rig *r, struct err *e)
+{
+    int rc = r->log_error.code;
+    int closed = r->trace == NULL ? 0 : appender_close(r->trace, rc == 0 ? e : NULL);
+    if (rc != 0 && e != NULL) {
+        *e = r->log_error;
+    }
+    return rc != 0 ? rc : closed;
+}
+
 int rig_free(struct rig *r, struct err *e)
 {
-    int rc = 0;
     if (r == NULL) {
         return 0;
     }
@@ -399,8 +437,10 @@ int rig_free(struct rig *r, struct err *e)
     if (r->llm != NULL) {
         r->llm->ops->free(r->llm);
     }
+    int rc = close_trace(r, e);
     if (r->recorder != NULL) {
-        rc = recorder_close(r->recorder, e);
+        int closed = recorder_close(r->recorder, rc == 0 ? e : NULL);
+        rc = rc != 0 ? rc : closed;
     }
     player_free(r->player);
     if (r->own_transport) {

@@ -30,6 +30,9 @@ struct rig_options {
         mend; /* EVAL_REPLAY: the command that records anew, shown under a miss; n 0 = none */
     struct str identity; /* names the run where nothing else does: its hash is the run id under
                             EVAL_FAKE and for recordings of other programs */
+    /* Where the event log goes, "-" = standard output; NULL = nowhere. An existing file is replaced
+     * when the first event comes: a run that cannot begin leaves it alone. */
+    const char *trace;
     void *ctx;
     int (*log)(void *ctx, struct str lines);   /* as in session_options; may be NULL */
     void (*delta)(void *ctx, struct str text); /* may be NULL */
@@ -49,6 +52,7 @@ void rig_cancel(struct rig *r, struct str reason);
 
 /* What a finished run came to. Views are valid until rig_free. */
 struct rig_outcome {
+    const struct err *log_error; /* what cancelled the run: its log could not be kept; or NULL */
     struct run_result result;
     struct str model;              /* that was asked */
     const struct eval_call *calls; /* made, without a terminal tool's */
@@ -59,14 +63,20 @@ struct rig_outcome {
     struct str warning;          /* of loading the cassette; n 0 = none */
     struct str note; /* what else may help where a call of the model broke; n 0 = nothing */
 };
-void rig_outcome(struct rig *r, struct rig_outcome *out);
+
+/* False while the run is not over: *out then holds no result. */
+bool rig_outcome(struct rig *r, struct rig_outcome *out) MUST_CHECK;
+
+/* Whether there are steps left over that fail the run. They do not where it was cancelled or ended
+ * in an error or at a request that the script did not expect: that says enough. */
+bool rig_leftover_fails(const struct rig_outcome *o);
 
 /* Appends what people should know of a replay, a finding a line below its heading, without a last
  * newline; nothing where all went well. True when it is an error: a miss, or with strict also drift
  * and unused recordings. */
 bool replay_text(const struct player_report *p, bool strict, struct buf *out);
 
-/* Frees everything; closes a recording: ERR_IO when a part of it could not be written. r NULL
- * allowed. */
+/* Frees everything; closes the trace and a recording: ERR_IO when a part of them could not be
+ * written, told once of the first. r NULL allowed. */
 int rig_free(struct rig *r, struct err *e) MUST_CHECK;
 #endif

@@ -19,15 +19,21 @@ enum runner_state {
     RUNNER_BROKEN       /* likewise: something could not be written, `error` says what */
 };
 
+/* A place for one trial at a time. */
+struct job {
+    struct runner *r;
+    struct trial *trial; /* NULL = free */
+    size_t item;         /* which one of the plan it runs */
+};
+
 struct runner {
     const struct eval_options *o;
     struct plan plan;
     struct eval_report *report; /* trials: one slot an item, in the plan's order */
     struct loop *loop;
     struct appender *journal;
-    struct trial **running; /* per job; NULL = free */
-    size_t *item_of;        /* per job: which item of the plan it runs */
-    size_t jobs;
+    struct job *jobs;
+    size_t n_jobs;
     size_t n_running;
     size_t next; /* item that starts next */
     size_t done;
@@ -39,9 +45,9 @@ struct runner {
 static void stop_all(struct runner *r, enum runner_state state)
 {
     r->state = state;
-    for (size_t i = 0; i < r->jobs; i++) {
-        if (r->running[i] != NULL) {
-            trial_cancel(r->running[i]);
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        if (r->jobs[i].trial != NULL) {
+            trial_cancel(r->jobs[i].trial);
         }
     }
 }
@@ -51,7 +57,7 @@ static void on_interrupt(void *arg, int signal)
     struct runner *r = arg;
     (void)signal;
     if (r->state == RUNNER_INTERRUPTED) {
-        _exit(130);
+        _exit(EXIT_INTERRUPTED);
     }
     stop_all(r, RUNNER_INTERRUPTED);
 }
@@ -78,12 +84,13 @@ static int journal_trial(struct runner *r, const struct eval_trial *t, struct er
 
 /* Judges a trial that is over and keeps its result, unless it was cancelled or could not be kept.
  */
-static void keep(struct runner *r, size_t job)
+static void keep(struct job *job)
 {
-    struct eval_trial *t = &r->report->trials[r->item_of[job]];
+    struct runner *r = job->r;
+    struct eval_trial *t = &r->report->trials[job->item];
     struct err e = {0};
-    int rc = trial_finish(r->running[job], r->report->arena, t, &e);
-    r->running[job] = NULL;
+    int rc = trial_finish(job->trial, r->report->arena, t, &e);
+    job->trial = NULL;
     r->n_running--;
     if (rc == 0 && t->verdict.outcome != EVAL_NONE) {
         rc = journal_trial(r, t, &e);
@@ -103,29 +110,24 @@ static void keep(struct runner *r, size_t job)
     }
 }
 
-static void on_trial(void *ctx, struct trial *t);
+static void on_trial(void *ctx);
 
-static void start_next(struct runner *r, size_t job)
+static void start_next(struct job *job)
 {
+    struct runner *r = job->r;
     if (r->state != RUNNER_GOING || r->next == r->plan.n) {
         return;
     }
-    size_t i = r->next++;
-    r->item_of[job] = i;
+    job->item = r->next++;
     r->n_running++;
-    r->running[job] =
-        trial_new(r->loop, r->o, &r->plan, &r->plan.items[i], r->report->out, on_trial, r);
+    job->trial = trial_new(r->loop, r->o, &r->plan, &r->plan.items[job->item], r->report->out,
+                           on_trial, job);
 }
 
-static void on_trial(void *ctx, struct trial *t)
+static void on_trial(void *ctx)
 {
-    struct runner *r = ctx;
-    size_t job = 0;
-    while (r->running[job] != t) {
-        job++;
-    }
-    keep(r, job);
-    start_next(r, job);
+    keep(ctx);
+    start_next(ctx);
 }
 
 /* Jobs beyond the number of trials or the limit on open files would only fail. */
@@ -143,23 +145,22 @@ static size_t jobs_of(const struct runner *r)
 
 static void run_loop(struct runner *r)
 {
-    size_t jobs = r->jobs = jobs_of(r);
+    r->n_jobs = jobs_of(r);
     r->loop = loop_new();
-    r->running = mem_zero(jobs * sizeof(struct trial *));
-    r->item_of = mem_zero(jobs * sizeof *r->item_of);
+    r->jobs = mem_zero(r->n_jobs * sizeof *r->jobs);
     loop_on_interrupt(r->loop, on_interrupt, r);
-    for (size_t job = 0; job < jobs; job++) {
-        start_next(r, job);
+    for (size_t i = 0; i < r->n_jobs; i++) {
+        r->jobs[i].r = r;
+        start_next(&r->jobs[i]);
     }
     loop_run(r->loop);
-    for (size_t job = 0; r->n_running > 0 && job < jobs; job++) {
-        if (r->running[job] != NULL) {
-            keep(r, job); /* it can make no progress any more, and says so */
+    for (size_t i = 0; r->n_running > 0 && i < r->n_jobs; i++) {
+        if (r->jobs[i].trial != NULL) {
+            keep(&r->jobs[i]); /* it can make no progress any more, and says so */
         }
     }
     loop_free(r->loop);
-    free(r->running);
-    free(r->item_of);
+    free(r->jobs);
 }
 
 /* Leaves out the slots of trials that did not finish. */
@@ -237,7 +238,7 @@ int eval_run(const struct eval_options *o, struct eval_report **out, struct err 
         eval_report_free(r.report);
         return rc;
     }
-    report_sum(r.report, o->allow_errors);
+    eval_sum(r.report, o->allow_errors);
     *out = r.report;
     return 0;
 }

@@ -47,11 +47,11 @@ const char *plan_cassette(const struct eval_options *o, const struct plan_item *
 
 struct trial;
 
-/* Starts a trial. done(ctx, t) comes once, from the loop, when it is over; a trial that could not
+/* Starts a trial. done(ctx) comes once, from the loop, when it is over; a trial that could not
  * be started is over too. trace_path must outlive it. */
 struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
-                        const struct plan_item *item, const char *dir,
-                        void (*done)(void *ctx, struct trial *t), void *ctx);
+                        const struct plan_item *item, const char *dir, void (*done)(void *ctx),
+                        void *ctx);
 void trial_cancel(struct trial *t);
 
 /* What it came to, in arena; frees t. ERR_IO: its trace or its recording could not be written. */
@@ -70,5 +70,5 @@ int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;
 /* ---- sums ---- */
 
 /* Fills the report's summary and exit status from its trials. */
-void report_sum(struct eval_report *r, int64_t allow_errors);
+void eval_sum(struct eval_report *r, int64_t allow_errors);
 #endif

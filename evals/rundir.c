@@ -87,16 +87,20 @@ static const char *source_name(enum eval_source s)
     return "live";
 }
 
-static void add_text(cJSON *object, const char *key, const char *text)
+static bool add_text(cJSON *object, const char *key, const char *text)
 {
-    if (text == NULL) {
-        cJSON_AddNullToObject(object, key);
-    } else {
-        cJSON_AddStringToObject(object, key, text);
-    }
+    return text == NULL ? cJSON_AddNullToObject(object, key) != NULL
+                        : cJSON_AddStringToObject(object, key, text) != NULL;
 }
 
-static int add_set(cJSON *sets, const struct golden_set *set, struct err *e)
+/* n < 0: null */
+static bool add_count(cJSON *object, const char *key, int64_t n)
+{
+    return n < 0 ? cJSON_AddNullToObject(object, key) != NULL
+                 : cJSON_AddNumberToObject(object, key, (double)n) != NULL;
+}
+
+static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct err *e)
 {
     struct arena *scratch = arena_new();
     struct str text = {0};
@@ -104,64 +108,78 @@ static int add_set(cJSON *sets, const struct golden_set *set, struct err *e)
     if (rc == 0) {
         uint64_t hash = rng_hash(0, text.p, text.n); /* XXH3-64 */
         cJSON *item = cJSON_CreateObject();
-        add_text(item, "name", arena_cstr(scratch, set->name));
-        add_text(item, "path", set->path);
-        add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, hash).p);
-        cJSON_AddNumberToObject(item, "tasks", (double)set->n_tasks);
-        cJSON_AddItemToArray(sets, item);
+        bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
+                    add_text(item, "path", set->path) &&
+                    add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, hash).p) &&
+                    add_count(item, "tasks", (int64_t)set->n_tasks) &&
+                    cJSON_AddItemToArray(sets, item);
+        if (!made) {
+            cJSON_Delete(item);
+        }
+        *good = *good && made;
     }
     arena_free(scratch);
     return rc;
 }
 
-/* What decides the run. Nothing that differs between two replays of the same set. */
-static int manifest(const struct eval_options *o, const struct plan *plan, cJSON *root,
-                    struct err *e)
+/* How the run's requests were answered. */
+static bool add_source(cJSON *root, const struct eval_options *o)
+{
+    return add_text(root, "source", source_name(o->source)) &&
+           add_text(root, "cassettes", o->cassettes) &&
+           add_text(root, "match", o->match_order ? "order" : "body") &&
+           cJSON_AddBoolToObject(root, "strict", o->strict) != NULL &&
+           add_text(root, "model", o->model) &&
+           cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
+           add_text(root, "temperature", o->temperature) &&
+           add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);
+}
+
+/* Which trials there were, and when. */
+static bool add_trials(cJSON *root, const struct eval_options *o, const struct plan *plan)
 {
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
     struct arena *scratch = arena_new();
+    const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
+    const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
+    bool good = add_text(root, "filter", o->filter) && add_text(root, "task", o->task) &&
+                add_count(root, "trials", (int64_t)plan->n) && add_text(root, "seed", seed) &&
+                add_text(root, "started", started);
+    arena_free(scratch);
+    return good;
+}
+
+/* What decides the run. Nothing that differs between two replays of the same set. */
+static int manifest(const struct eval_options *o, const struct plan *plan, cJSON *root, bool *good,
+                    struct err *e)
+{
     int rc = 0;
-    cJSON_AddNumberToObject(root, "version", 1);
+    *good = add_count(root, "version", 1);
     cJSON *sets = cJSON_AddArrayToObject(root, "sets");
     for (size_t i = 0; rc == 0 && i < plan->n_sets; i++) {
-        rc = add_set(sets, plan->sets[i], e);
+        rc = add_set(sets, plan->sets[i], good, e);
     }
-    add_text(root, "source", source_name(o->source));
-    add_text(root, "cassettes", o->cassettes);
-    add_text(root, "match", o->match_order ? "order" : "body");
-    cJSON_AddBoolToObject(root, "strict", o->strict);
-    add_text(root, "model", o->model);
-    cJSON_AddBoolToObject(root, "stream", o->stream);
-    add_text(root, "temperature", o->temperature);
-    if (o->max_tokens > 0) {
-        cJSON_AddNumberToObject(root, "max_tokens", (double)o->max_tokens);
-    } else {
-        cJSON_AddNullToObject(root, "max_tokens");
-    }
-    add_text(root, "filter", o->filter);
-    add_text(root, "task", o->task);
-    cJSON_AddNumberToObject(root, "trials", (double)plan->n);
-    add_text(root, "seed",
-             live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL);
-    add_text(root, "started", live ? time_text(scratch, clock_unix_ms()).p : NULL);
-    arena_free(scratch);
+    *good = *good && sets != NULL && add_source(root, o) && add_trials(root, o, plan);
     return rc;
 }
 
 static int write_manifest(const struct eval_options *o, const struct plan *plan, const char *path,
                           struct err *e)
 {
+    bool good = false;
     cJSON *root = cJSON_CreateObject();
-    int rc = manifest(o, plan, root, e);
-    if (rc == 0) {
-        char *printed = cJSON_Print(root);
+    int rc = manifest(o, plan, root, &good, e);
+    char *printed = rc == 0 && good ? cJSON_Print(root) : NULL;
+    if (printed != NULL) {
         struct buf text = {0};
-        buf_addz(&text, printed == NULL ? "{}" : printed);
+        buf_addz(&text, printed);
         buf_char(&text, '\n');
         rc = file_replace(path, buf_str(&text), e);
         buf_free(&text);
-        cJSON_free(printed);
+    } else if (rc == 0) {
+        rc = err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
     }
+    cJSON_free(printed);
     cJSON_Delete(root);
     return rc;
 }

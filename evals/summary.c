@@ -76,7 +76,7 @@ static void add_amount(int64_t *sum, int64_t more, bool scored)
     }
 }
 
-static void sum_amounts(struct eval_summary *s, const struct eval_trial *t, bool scored)
+static void add_amounts(struct eval_summary *s, const struct eval_trial *t, bool scored)
 {
     const struct usage *u = &t->result.usage;
     add_amount(&s->usage.input, u->input, scored);
@@ -87,6 +87,23 @@ static void sum_amounts(struct eval_summary *s, const struct eval_trial *t, bool
     add_amount(&s->cost_nano, t->result.cost_nano, scored);
     add_amount(&s->steps, t->result.steps, scored);
     add_amount(&s->calls, (int64_t)t->n_calls, scored);
+}
+
+static void sum_amounts(const struct eval_report *r, struct eval_summary *s)
+{
+    bool any_scored = s->passed + s->failed > 0;
+    bool any_ran = false;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct eval_trial *t = &r->trials[i];
+        if (eval_ran(t)) {
+            any_ran = true;
+            add_amounts(s, t, !any_scored || is_scored(t));
+        }
+    }
+    if (!any_ran) {
+        s->usage = USAGE_UNKNOWN;
+        s->cost_nano = -1;
+    }
 }
 
 static int by_value(const void *a, const void *b)
@@ -117,35 +134,30 @@ static void sum_latency(const struct eval_report *r, struct eval_summary *s)
     free(ms);
 }
 
-/* Where several hold: 130, 2, 3, 4, 1, 0. Errors count only beyond what is allowed. */
+/* Errors count only beyond what is allowed. */
 static int exit_status(const struct eval_report *r, int64_t allow_errors)
 {
     const struct eval_summary *s = &r->summary;
-    bool bad_input = false;
-    for (size_t i = 0; i < r->n; i++) {
-        bad_input = bad_input || r->trials[i].code == ERR_INPUT || r->trials[i].code == ERR_LIMIT;
+    int status = r->interrupted ? EXIT_INTERRUPTED : s->failed > 0 ? EXIT_FAILED : EXIT_OK;
+    bool too_many = s->errors > (uint64_t)(allow_errors < 0 ? 0 : allow_errors);
+    for (size_t i = 0; too_many && i < r->n; i++) {
+        const struct eval_trial *t = &r->trials[i];
+        if (t->verdict.outcome == EVAL_ERROR) {
+            status = exit_worse(status, exit_of_code(t->code));
+        }
     }
-    if (r->interrupted) {
-        return 130;
-    }
-    if (s->errors > (uint64_t)(allow_errors < 0 ? 0 : allow_errors)) {
-        return bad_input ? 2 : s->misses > 0 ? 3 : 4;
-    }
-    return s->failed > 0 ? 1 : 0;
+    return status;
 }
 
-void report_sum(struct eval_report *r, int64_t allow_errors)
+void eval_sum(struct eval_report *r, int64_t allow_errors)
 {
     struct eval_summary *s = &r->summary;
     *s = (struct eval_summary){0};
     for (size_t i = 0; i < r->n; i++) {
         count_outcome(s, &r->trials[i]);
     }
-    size_t scored = s->passed + s->failed;
-    for (size_t i = 0; i < r->n; i++) {
-        sum_amounts(s, &r->trials[i], scored == 0 || is_scored(&r->trials[i]));
-    }
-    s->success = (struct ratio){(int64_t)s->passed, (int64_t)scored};
+    s->success = (struct ratio){(int64_t)s->passed, (int64_t)(s->passed + s->failed)};
+    sum_amounts(r, s);
     sum_scores(r, s);
     sum_latency(r, s);
     r->exit_status = exit_status(r, allow_errors);

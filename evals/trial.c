@@ -6,13 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where a trial stands. */
-enum trial_state {
-    TRIAL_REFUSED, /* could not be started: `error` says why */
-    TRIAL_RUNNING,
-    TRIAL_OVER
-};
-
 struct trial {
     struct arena *arena;
     struct loop *loop;
@@ -22,39 +15,23 @@ struct trial {
     const char *trace_path; /* from here */
     const char *cassette;   /* NULL unless replaying or recording */
     const char *recording;  /* NULL unless recording: where the cassette is until all went well */
-    enum trial_state state;
-    struct rig *rig;
-    struct appender *log; /* opened with the first line */
-    int log_code;         /* the first failure of writing the trace */
+    struct rig *rig;        /* NULL = could not be started: `error` says why */
     struct err error;
-    void (*done)(void *ctx, struct trial *t);
+    void (*done)(void *ctx);
     void *ctx;
 };
 
 static void tell_done(void *arg)
 {
     struct trial *t = arg;
-    t->done(t->ctx, t);
+    t->done(t->ctx);
 }
 
 /* The session is still on the stack: hand over in the loop's next turn. */
 static void on_done(void *ctx)
 {
     struct trial *t = ctx;
-    t->state = TRIAL_OVER;
     loop_defer(t->loop, tell_done, t);
-}
-
-static int on_log(void *ctx, struct str lines)
-{
-    struct trial *t = ctx;
-    if (t->log_code == 0 && t->log == NULL) {
-        t->log_code = appender_open(t->trace_path, APPEND_TRUNCATE, &t->log, &t->error);
-    }
-    if (t->log_code == 0) {
-        t->log_code = appender_add(t->log, lines, &t->error);
-    }
-    return t->log_code;
 }
 
 /* What a trial is called where nothing else names it: its seed and run id come from it. */
@@ -127,15 +104,15 @@ static int start(struct trial *t, const struct plan *plan)
                               .seed = seed_of(t, name),
                               .mend = mend_task(t),
                               .identity = name,
+                              .trace = t->trace_path,
                               .ctx = t,
-                              .log = on_log,
                               .done = on_done};
     return rig_new(t->loop, &rig, &t->rig, &t->error);
 }
 
 struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
-                        const struct plan_item *item, const char *dir,
-                        void (*done)(void *ctx, struct trial *t), void *ctx)
+                        const struct plan_item *item, const char *dir, void (*done)(void *ctx),
+                        void *ctx)
 {
     struct trial *t = mem_zero(sizeof *t);
     t->arena = arena_new();
@@ -152,9 +129,7 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     if (o->source == EVAL_RECORD) {
         t->recording = plan_cassette(o, item, ".failed", t->arena);
     }
-    t->state = TRIAL_RUNNING;
     if (start(t, plan) != 0) {
-        t->state = TRIAL_REFUSED;
         loop_defer(loop, tell_done, t);
     }
     return t;
@@ -162,7 +137,7 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
 
 void trial_cancel(struct trial *t)
 {
-    if (t->state == TRIAL_RUNNING) {
+    if (t->rig != NULL) {
         rig_cancel(t->rig, STR("interrupted"));
     }
 }
@@ -283,8 +258,7 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     }
     settle_replay(t, arena, &run->replay, out);
     add_recording(t, arena, out);
-    if (out->verdict.outcome != EVAL_ERROR && run->leftover.n > 0 &&
-        run->result.status != RUN_SCRIPT_MISMATCH) {
+    if (rig_leftover_fails(run)) {
         add_script_check(arena, run->leftover, &out->verdict);
     }
     if (out->verdict.outcome == EVAL_FAIL && run->result.status == RUN_SCRIPT_MISMATCH) {
@@ -309,19 +283,10 @@ static int keep_recording(const struct trial *t, enum eval_outcome outcome, stru
     return file_rename(t->recording, t->cassette, e);
 }
 
-/* Closes what was written; the first failure counts. */
+/* Closes what was written. */
 static int close_files(struct trial *t, enum eval_outcome outcome, struct err *e)
 {
-    int rc = t->log_code;
-    if (rc != 0 && e != NULL) {
-        *e = t->error;
-    }
-    if (t->log != NULL) {
-        int closed = appender_close(t->log, rc == 0 ? e : NULL);
-        rc = rc != 0 ? rc : closed;
-    }
-    int freed = rig_free(t->rig, rc == 0 ? e : NULL);
-    rc = rc != 0 ? rc : freed;
+    int rc = rig_free(t->rig, e);
     return rc != 0 ? rc : keep_recording(t, outcome, e);
 }
 
@@ -337,27 +302,22 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
                                .line = t->item->task->line,
                                .task = arena_str(arena, t->item->task->id),
                                .trial = t->item->trial,
+                               .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
                                .expected_calls = expected_calls(&t->item->task->expect),
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
+    struct rig_outcome run;
     int rc = 0;
-    switch (t->state) {
-    case TRIAL_REFUSED:
+    if (t->rig == NULL) {
         settle_refused(t, arena, out);
         if (t->o->source == EVAL_RECORD) {
             rc = t->error.code; /* the recording cannot be written: nothing else can either */
             *e = t->error;
         }
-        break;
-    case TRIAL_RUNNING:
+    } else if (rig_outcome(t->rig, &run)) {
+        settle_run(t, arena, &run, out);
+    } else {
         out->result.status = RUN_MODEL_ERROR;
         make_error(out, ERR_STATE, STR("the session stopped without an end; please report this"));
-        break;
-    case TRIAL_OVER: {
-        struct rig_outcome run;
-        rig_outcome(t->rig, &run);
-        settle_run(t, arena, &run, out);
-        break;
-    }
     }
     int closed = close_files(t, out->verdict.outcome, rc == 0 ? e : NULL);
     arena_free(t->arena);

@@ -27,7 +27,8 @@ void seconds_add(struct buf *out, int64_t ms);
  * gave none. */
 void tokens_add(struct buf *out, const struct usage *u);
 
-/* Appends s line by line, each behind `indent` spaces and ended by a newline; control characters
- * become spaces. Beyond max_chars it is cut, and says how much there was; 0 = no limit. */
+/* Appends s line by line, each behind `indent` spaces and ended by a newline; what a
+ * terminal would obey becomes spaces. Beyond max_chars it is cut, and says how much there was; 0 =
+ * no limit. */
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars);
 #endif

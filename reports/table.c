@@ -93,11 +93,10 @@ static struct row row_of(const struct eval_trial *t, bool several, struct arena 
 {
     struct row row = {
         .cells = {task_name(t, several, arena), str_of(eval_outcome_name(t->verdict.outcome))}};
-    bool ran = t->trace.n > 0;
     for (size_t i = 2; i < COLUMNS; i++) {
         row.cells[i] = STR("-");
     }
-    if (ran) {
+    if (eval_ran(t)) {
         row.cells[2] = calls_text(t, arena);
         row.cells[3] = arena_printf(arena, "%" PRId64, t->result.steps);
         row.cells[4] = tokens_text(&t->result.usage, arena);
@@ -126,7 +125,7 @@ static void add_row(struct buf *out, const struct row *row, const struct layout 
 static bool has_prices(const struct eval_report *r)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (r->trials[i].trace.n > 0 && r->trials[i].result.cost_nano >= 0) {
+        if (eval_ran(&r->trials[i]) && r->trials[i].result.cost_nano >= 0) {
             return true;
         }
     }
@@ -192,7 +191,7 @@ static void add_story(struct buf *out, const struct eval_report *r, const struct
     if (t->problem.n > 0) {
         block_add(out, t->problem, 2, MESSAGE_CHARS);
     }
-    if (t->trace.n > 0 && t->verdict.outcome != EVAL_PASS) {
+    if (eval_ran(t) && t->verdict.outcome != EVAL_PASS) {
         buf_fmt(out, "  assay trace show %s/%.*s\n", r->out, STR_FMT(t->trace));
     }
 }

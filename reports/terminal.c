@@ -129,33 +129,17 @@ void tokens_add(struct buf *out, const struct usage *u)
     part_add(out, u->reasoning, "reasoning");
 }
 
-/* What moves the cursor or turns the writing round. */
-static bool is_control(uint32_t code)
-{
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069);
-}
-
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars)
 {
     struct str shown = max_chars == 0 ? s : utf8_prefix(s, max_chars);
-    size_t at = 0;
+    struct str rest = shown;
     do {
+        size_t end = str_find(rest, STR("\n"));
         spaces(out, indent);
-        while (at < shown.n && shown.p[at] != '\n') {
-            size_t from = at;
-            uint32_t code = utf8_next(shown, &at);
-            if (is_control(code)) {
-                buf_char(out, ' ');
-            } else if (code == 0xfffd) {
-                buf_addz(out, "\xef\xbf\xbd");
-            } else {
-                buf_add(out, str_slice(shown, from, at));
-            }
-        }
+        text_add_plain(out, str_slice(rest, 0, end));
         buf_char(out, '\n');
-        at++;
-    } while (at < shown.n);
+        rest = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(rest, end + 1, rest.n);
+    } while (rest.n > 0);
     if (shown.n < s.n) {
         spaces(out, indent);
         buf_fmt(out, "… (%zu of %zu characters)\n", max_chars, utf8_count(s));

@@ -145,7 +145,13 @@ static void bad(void)
     for (size_t i = 0; i < N_BAD; i++) {
         const struct bad_endpoint *b = &bad_endpoints[i];
         const struct ran *r = program_wait(&running[i]);
-        bool good_run = CHECK_STATUS(r, 4) && CHECK_ONE_LINE(r) && CHECK_ERR(r, "model_error");
+        bool good_run = CHECK_STATUS(r, 4) && CHECK_ERR(r, "model_error");
+        if (!b->stream) {
+            good_run = CHECK_ONE_LINE(r) && good_run;
+        } else if (count_lines(r->err) != 1) { /* what came of the text is on stdout */
+            FAIL("wanted one line on stderr");
+            good_run = false;
+        }
         for (size_t j = 0; j < 3 && b->parts[j] != NULL; j++) {
             good_run = CHECK_ERR(r, b->parts[j]) && good_run;
         }

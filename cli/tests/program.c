@@ -1,4 +1,5 @@
-#define _DEFAULT_SOURCE /* wait4 */
+#define _DEFAULT_SOURCE     /* wait4 */
+#define _XOPEN_SOURCE   700 /* posix_openpt */
 #include "cli/tests/program.h"
 
 #include "ci/testing/testing.h"
@@ -142,7 +143,7 @@ static void fill_env(const struct program_options *o, const char *dir, struct la
 
 static int open_or_fail(const char *path, int flags)
 {
-    int fd = open(path, flags | O_CLOEXEC, 0666);
+    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0666);
     if (fd < 0) {
         FAIL("%s: %s", path, strerror(errno));
     }
@@ -256,6 +257,24 @@ const struct ran *program_run(const char *const *words, const struct program_opt
     struct program_running p;
     program_start(words, o, &p);
     return program_wait(&p);
+}
+
+const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size)
+{
+    size_t n = 0;
+    ssize_t got = 0;
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
+        FAIL("there is no terminal to be had: %s", strerror(errno));
+    }
+    const struct program_options o = {.out = path_of("%s", ptsname(terminal))};
+    const struct ran *r = program_run(words, &o);
+    while (n + 1 < size && (got = read(terminal, seen + n, size - 1 - n)) > 0) {
+        n += (size_t)got; /* until the other end, which is closed by now */
+    }
+    seen[n] = '\0';
+    close(terminal);
+    return r;
 }
 
 /* ---- checks ---- */

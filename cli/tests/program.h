@@ -28,7 +28,7 @@ struct program_options {
 };
 
 /* Runs it with these words (NULL-terminated) and waits. A crash, a sanitizer's report, a hang or an
- * exit status that DESIGN.md does not know fails the running test. */
+ * exit status that README.md does not know fails the running test. */
 const struct ran *program_run(const char *const *words, const struct program_options *o);
 #define ASSAY(...)               program_run((const char *const[]){__VA_ARGS__, NULL}, NULL)
 #define ASSAY_WITH(options, ...) program_run((const char *const[]){__VA_ARGS__, NULL}, (options))
@@ -42,6 +42,10 @@ struct program_running {
 void program_start(const char *const *words, const struct program_options *o,
                    struct program_running *p);
 const struct ran *program_wait(struct program_running *p);
+
+/* Runs it with a terminal as standard output, in the default settings; what it showed there, at
+ * most a page and cut to size - 1 bytes, goes to seen. */
+const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size);
 
 /* ---- checks, shown with the whole run when they fail ---- */
 

@@ -160,7 +160,7 @@ static void terminal(void)
     CHECK_OUT(r, "all done");
     const char *log = read_text(trace, NULL);
     CU_ASSERT(log_ends(log, "completed"));
-    /* the terminal call gets its result, its sibling gets CANCELLED (FORMATS.md) */
+    /* the terminal call gets its result, its sibling gets CANCELLED */
     CU_ASSERT_EQUAL(count_events(log, "tool_result"), 2);
     CU_ASSERT(strcmp(result_code(log, 1), "CANCELLED") == 0 ||
               strcmp(result_code(log, 2), "CANCELLED") == 0);
@@ -212,6 +212,94 @@ static void leftover(void)
     CHECK_ERR(r, "step 2 (line 4), 3 (line 5) left over");
 }
 
+/* Also where a budget ends the run; but not where the script itself says what went wrong. */
+static void leftover_after_a_budget(void)
+{
+    const char *dir = testing_dir();
+    const char *script = write_text(dir, "s.yaml", two_steps);
+    write_text(dir, "set.yaml",
+               "version: 1\nname: s\ndefaults: {tools: [{builtin: calculator}]}\n"
+               "tasks: [{id: a, prompt: p, fake: s.yaml, budget: {steps: 1},"
+               " expect: {status: max_steps}}]\n");
+    const struct ran *r = ASSAY("run", "--fake", script, "--budget", "steps=1", "p");
+    CHECK_STATUS(r, 1);
+    CHECK_ERR(r, "max_steps");
+    CHECK_ERR(r, "left over");
+    r = ASSAY("eval", path_of("%s/set.yaml", dir), "--fake", "--out", path_of("%s/out", dir));
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "left over");
+    script = write_text(dir, "m.yaml",
+                        "version: 1\nsteps:\n- {expect: {last_user: q}, reply: {text: a}}\n"
+                        "- reply: {text: b}\n");
+    r = ASSAY("run", "--fake", script, "p");
+    CHECK_STATUS(r, 1);
+    CHECK_ONE_LINE(r);
+}
+
+/* What cannot begin leaves the trace of an earlier run, and what cannot be written is said before
+ * anything is made. */
+static void old_trace_stays(void)
+{
+    const char *dir = testing_dir();
+    const char *trace = write_text(dir, "t.jsonl", "the old one\n");
+    const char *lost = path_of("%s/lost.yaml", dir);
+    const struct ran *r = ASSAY("run", "--fake", lost, "--trace", trace, "p");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_TEXT(read_text(trace, NULL), "the old one\n");
+    r = ASSAY("run", "--fake", lost, "--trace", path_of("%s/new.jsonl", dir), "p");
+    CHECK_STATUS(r, 2);
+    CU_ASSERT_PTR_NULL(read_text(path_of("%s/new.jsonl", dir), NULL));
+    r = ASSAY("run", "--record", lost, "--model", "m", "--base-url", "http://127.0.0.1:1/v1",
+              "--trace", path_of("%s/no/t.jsonl", dir), "p");
+    CHECK_STATUS(r, 4);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "no/t.jsonl");
+    CU_ASSERT_PTR_NULL(read_text(lost, NULL));
+}
+
+static void streamed(void)
+{
+    const char *dir = testing_dir();
+    const char *script = write_text(dir, "s.yaml",
+                                    "version: 1\nsteps:\n- reply: {text: Let me see., calls: "
+                                    "[{name: now, arguments: {}}]}\n- reply: {text: Done.}\n");
+    const char *trace = path_of("%s/t.jsonl", dir);
+    const struct ran *r = ASSAY("run", "--stream", "--fake", script, "--trace", trace, "p");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "Let me see.Done.\n"); /* as it came, not the answer alone */
+    CU_ASSERT(log_ends(read_text(trace, NULL), "completed"));
+    r = ASSAY("run", "--stream", "--fake", script, "--trace", "-", "p");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, read_text(trace, NULL));
+}
+
+/* A model's text with what a terminal would obey: colours, the C1 control CSI, and a turn of the
+ * writing. */
+static void harmless_on_a_terminal(void)
+{
+    const char *script =
+        write_text(testing_dir(), "s.yaml",
+                   "version: 1\nsteps:\n- reply: {text: \"a\\tb\\e[2Jc\\u009b2Jd\\u202ee\\nf\"}\n");
+    const char *raw = "a\tb\x1b[2Jc\xc2\x9b"
+                      "2Jd\xe2\x80\xae"
+                      "e\nf\n";
+    for (int stream = 0; stream < 2; stream++) {
+        const char *flag = stream == 1 ? "--stream" : "--seed=1";
+        char seen[256];
+        const struct ran *r = ASSAY("run", flag, "--fake", script, "p");
+        CHECK_STATUS(r, 0);
+        CHECK_TEXT(r->out, raw); /* a file or pipe gets every byte */
+        r = program_on_terminal((const char *const[]){"run", flag, "--fake", script, "p", NULL},
+                                seen, sizeof seen);
+        CHECK_STATUS(r, 0);
+        CHECK_TEXT(seen, "a\tb [2Jc 2Jd e\r\nf\r\n"); /* the terminal's own CR before each LF */
+    }
+    const struct ran *r = ASSAY("run", "--fake", "no\xc2\x9b\xe2\x80\xaesuch", "p");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "no  such");
+}
+
 /* Said before anything is run, but in a replay, which starts no command. */
 static void missing_program(void)
 {
@@ -225,7 +313,7 @@ static void missing_program(void)
     CHECK_ONE_LINE(r);
     CHECK_ERR(r, path_of("%s:3:23: ", tools));
     CHECK_ERR(r, "no-such-program");
-    CHECK_TEXT(read_text(trace, NULL), "");
+    CU_ASSERT_PTR_NULL(read_text(trace, NULL));
     const char *set =
         write_text(dir, "set.yaml",
                    "version: 1\nname: s\ndefaults: {tools: t.yaml}\n"
@@ -383,7 +471,12 @@ TESTS(run, {"run_of_two_steps_logs_ten_events", ten}, {"run_is_the_same_every_ti
       {"run_answers_an_unknown_tool", unknown_tool}, {"run_ends_at_a_terminal_tool", terminal},
       {"run_shows_what_a_script_did_not_expect", mismatch},
       {"run_names_a_missing_program_before_it_begins", missing_program},
-      {"run_fails_on_steps_left_over", leftover}, {"run_fails_on_a_request_too_many", one_too_many},
+      {"run_fails_on_steps_left_over", leftover},
+      {"run_fails_on_steps_left_over_by_a_budget", leftover_after_a_budget},
+      {"run_that_cannot_begin_leaves_the_old_trace", old_trace_stays},
+      {"run_streams_beside_a_trace", streamed},
+      {"run_shows_a_terminal_nothing_it_would_obey", harmless_on_a_terminal},
+      {"run_fails_on_a_request_too_many", one_too_many},
       {"run_reads_its_prompt_from_stdin", prompt_from_stdin},
       {"run_refuses_an_empty_prompt", empty_prompt}, {"run_refuses_bad_budgets", bad_budget},
       {"run_ends_at_each_budget", each_budget}, {"run_offers_no_tools_when_told_so", no_tools},

@@ -298,5 +298,40 @@ static void long_lists_are_cut_in_messages(void)
     golden_free(set);
 }
 
+/* Twelve groups of two, each another one, and eleven replies that have two calls: 11! ways to try.
+ */
+static void a_search_given_up_is_told(void)
+{
+    enum { GROUPS = 12, MADE = 3 * GROUPS - 2 };
+    struct arena *arena = arena_new();
+    struct buf expect = {0};
+    buf_addz(&expect, "    calls:\n      mode: superset\n      list:\n");
+    for (int i = 1; i <= GROUPS; i++) {
+        struct str call = arena_printf(arena, "{get_price: {n: {one_of: [0, %d]}}}", i);
+        buf_fmt(&expect, "      - parallel: [%s, %s]\n", call.p, call.p);
+    }
+    buf_char(&expect, '\0');
+    struct golden_set *set = load(expect.p);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(set);
+    struct eval_call calls[MADE];
+    for (int i = 0; i < MADE; i++) {
+        bool alone = i < GROUPS;
+        struct str arguments = arena_printf(arena, "{\"n\":%d}", alone ? i + 1 : 0);
+        calls[i] = (struct eval_call){STR("get_price"), arguments, alone ? i : GROUPS + i / 2};
+    }
+    struct eval_run run = {calls, MADE, STR("m-1"), {.status = RUN_COMPLETED}};
+    struct eval_verdict v;
+    eval_judge(&set->tasks[0], &run, arena, &v);
+    struct buf b = {0};
+    show(&b, &v);
+    CU_ASSERT_EQUAL(v.outcome, EVAL_FAIL);
+    CU_ASSERT(str_find(buf_str(&b), STR("given up: there are too many ways")) != SIZE_MAX);
+    buf_free(&b);
+    buf_free(&expect);
+    arena_free(arena);
+    golden_free(set);
+}
+
 TESTS(judge, {"judge_decides_as_worked_by_hand", judges_as_worked_by_hand},
-      {"judge_cuts_long_lists_in_messages", long_lists_are_cut_in_messages})
+      {"judge_cuts_long_lists_in_messages", long_lists_are_cut_in_messages},
+      {"judge_tells_of_a_search_that_it_gave_up", a_search_given_up_is_told})

@@ -46,6 +46,8 @@ static size_t lines_in(struct str text)
     return n;
 }
 
+#define CHECK_PART(text, part) CU_ASSERT(str_find((text), STR(part)) != SIZE_MAX)
+
 /* ---- a set of `n` tasks that take one call each: task-0 … ---- */
 
 static const char script[] =
@@ -130,7 +132,7 @@ static void same_bytes_at_any_jobs(void)
     end();
 }
 
-/* The line that FORMATS.md describes, worked by hand from the script. */
+/* A line of results.jsonl, worked by hand from the script. */
 static void writes_the_line_of_the_format(void)
 {
     begin();
@@ -224,9 +226,48 @@ static void missing_cassette_is_a_miss(void)
         CU_ASSERT_EQUAL(r->summary.misses, cases[i].misses);
         CU_ASSERT_EQUAL(r->summary.errors, 1);
         CU_ASSERT_EQUAL(r->summary.success.den, 0);
+        CU_ASSERT_EQUAL(r->summary.cost_nano, -1);
+        CU_ASSERT_EQUAL(r->summary.usage.input, -1);
+        CHECK_PART(get(r->out, "results.jsonl"), /* nothing was run: nothing is known */
+                   "\"usage\":{\"input\":null,\"cached\":null,\"cache_write\":null,"
+                   "\"output\":null,\"reasoning\":null},\"cost_nano\":null,"
+                   "\"latency_ms\":null,\"trace\":null,");
         CU_ASSERT(str_find(r->trials[0].problem, str_of(cases[i].problem)) != SIZE_MAX);
         eval_report_free(r);
     }
+    end();
+}
+
+/* One trial that ran and one that did not: the sums are of the first. */
+static void sums_are_of_what_ran(void)
+{
+    begin();
+    const char *dir = testing_dir();
+    const char *set = make_set(dir, 2, GOOD_EXPECT);
+    put(dir, "c/task-1.yaml",
+        "version: 1\ninteractions:\n- request:\n    method: POST\n"
+        "    uri: http://x/v1/chat/completions\n    headers: {}\n    body: '{\"model\":\"m\","
+        "\"messages\":[{\"role\":\"user\",\"content\":\"?\"}]}'\n"
+        "  response:\n    status: {code: 200, message: OK}\n    headers: {}\n"
+        "    body: {string: '{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"it "
+        "is 3\"},"
+        "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3}}'}"
+        "\n");
+    struct err e;
+    struct eval_report *r = run(set,
+                                (struct eval_options){.source = EVAL_REPLAY,
+                                                      .cassettes = in_dir(dir, "c"),
+                                                      .match_order = true,
+                                                      .out = in_dir(dir, "out")},
+                                &e);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    CU_ASSERT_EQUAL(r->summary.failed, 1);
+    CU_ASSERT_EQUAL(r->summary.misses, 1);
+    CU_ASSERT_EQUAL(r->summary.usage.input, 7);
+    CU_ASSERT_EQUAL(r->summary.usage.output, 3);
+    CU_ASSERT_EQUAL(r->summary.cost_nano, -1);
+    CU_ASSERT_EQUAL(r->exit_status, 3);
+    eval_report_free(r);
     end();
 }
 
@@ -352,6 +393,8 @@ static void refuses_before_running(void)
     const char *set = make_set(dir, 3, GOOD_EXPECT);
     put(dir, "noscript.yaml",
         "version: 1\nname: n\ntasks: [{id: t, prompt: p, expect: {answer: x}}]\n");
+    put(dir, "tags.yaml",
+        "version: 1\nname: n\ntasks: [{id: t, tags: [slow-ish, slow], prompt: p}]\n");
     put(dir, "lost.yaml",
         "version: 1\nname: n\ntasks: [{id: t, prompt: p, fake: gone.yaml, expect: {answer: x}}]\n");
     put(dir, "broken.yaml", "version: 1\nname: n\ntasks: 3\n");
@@ -362,6 +405,7 @@ static void refuses_before_running(void)
     const char *broken = in_dir(dir, "broken.yaml");
     const char *failed = in_dir(dir, "failed.yaml");
     const char *lost = in_dir(dir, "lost.yaml");
+    const char *tags = in_dir(dir, "tags.yaml");
     const char *twice[] = {set, set};
     const char *recorded = in_dir(dir, "recorded");
     const struct {
@@ -372,6 +416,7 @@ static void refuses_before_running(void)
         {{.sets = twice, .n_sets = 2}, ERR_INPUT, "is also in"},
         {{.sets = &set, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "even, odd"},
         {{.sets = &noscript, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "has any tag"},
+        {{.sets = &tags, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "slow-ish, slow"},
         {{.sets = &set, .n_sets = 1, .task = "task-0,tsk-1"},
          ERR_NOT_FOUND,
          "did you mean task-1?"},
@@ -572,6 +617,7 @@ TESTS(run, {"run_gives_the_same_bytes_at_any_jobs", same_bytes_at_any_jobs},
       {"run_writes_the_line_of_the_format", writes_the_line_of_the_format},
       {"run_replays_the_example_to_its_trace", example_replays_to_its_trace},
       {"run_takes_a_missing_cassette_for_a_miss", missing_cassette_is_a_miss},
+      {"run_sums_what_ran", sums_are_of_what_ran},
       {"run_takes_drift_for_a_miss_only_when_strict", strict_turns_drift_and_unused_into_misses},
       {"run_fails_a_script_with_steps_left", leftover_steps_fail},
       {"run_writes_a_trace_for_each_of_several_trials", several_trials_have_a_trace_each},

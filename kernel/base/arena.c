@@ -19,7 +19,6 @@ struct block {
 
 struct arena {
     struct block *top;
-    size_t used;
 };
 
 static _Noreturn void mem_exhausted(void)
@@ -102,7 +101,6 @@ void *arena_alloc(struct arena *a, size_t size)
         mem_exhausted();
     }
     size = (size + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES;
-    a->used += size;
     if (size > BLOCK_BYTES / 4) {
         return alloc_big(a, size);
     }
@@ -156,9 +154,4 @@ struct str arena_printf(struct arena *a, const char *fmt, ...)
     }
     va_end(again);
     return (struct str){p, size};
-}
-
-size_t arena_used(const struct arena *a)
-{
-    return a->used;
 }

@@ -32,9 +32,6 @@ char *arena_cstr(struct arena *a, struct str s);
 struct str arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Bytes taken so far, for limits and tests. */
-size_t arena_used(const struct arena *a);
-
 /* malloc, calloc(1, n), realloc that never return NULL. Freed with free(). */
 void *mem_alloc(size_t size);
 void *mem_zero(size_t size);

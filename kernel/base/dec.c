@@ -376,19 +376,6 @@ int dec_is_multiple(const struct dec *a, const struct dec *b, bool *out)
     return 0;
 }
 
-void dec_round(struct dec *d, unsigned precision)
-{
-    struct wide w;
-    w.exp = d->exp;
-    w.n = d->n;
-    memcpy(w.digits, d->digits, d->n);
-    round_wide(&w, clamp_precision(precision), false);
-    d->n = (uint32_t)w.n;
-    memcpy(d->digits, w.digits, w.n);
-    d->exp = (int32_t)w.exp;
-    *d = trimmed(d);
-}
-
 void dec_format(struct buf *out, const struct dec *d)
 {
     char text[DEC_DIGITS_MAX + 32];

@@ -38,9 +38,6 @@ int dec_is_multiple(const struct dec *a, const struct dec *b, bool *out) MUST_CH
 /* Exact order: < 0, 0, > 0. */
 int dec_cmp(const struct dec *a, const struct dec *b);
 
-/* Rounds half to even to at most `precision` significant digits (1 to DEC_DIGITS_MAX, clamped). */
-void dec_round(struct dec *d, unsigned precision);
-
 /* Appends the canonical number text (the form of num_canonical). */
 void dec_format(struct buf *out, const struct dec *d);
 #endif

@@ -63,14 +63,3 @@ const char *err_text(const struct err *e, char *out, unsigned size)
     }
     return out;
 }
-
-const char *err_name(int code)
-{
-#define ERR_CASE(name, value, text)                                                                \
-    case name: return text;
-    switch (code) {
-        ERR_CODES(ERR_CASE)
-    }
-#undef ERR_CASE
-    return "unknown error";
-}

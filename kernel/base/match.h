@@ -1,4 +1,4 @@
-/* Text conditions and argument matchers, as FORMATS.md defines them. */
+/* Text conditions and argument matchers, as goldens/README.md describes them. */
 #ifndef KERNEL_BASE_MATCH_H
 #define KERNEL_BASE_MATCH_H
 

@@ -27,7 +27,7 @@ bool schema_valid(const struct schema *s, const struct val *v, struct buf *why);
  * words. */
 bool schema_lists_members(const struct val *schema);
 
-/* Safe coercion (K14): a copy of v in arena where a string that exactly spells a number or boolean
+/* Safe coercion: a copy of v in arena where a string that exactly spells a number or boolean
  * stands for it, and a number for its string, only at places where the schema's plain `type` wants
  * the other and the result is then valid there. *changed tells whether anything was changed; when
  * nothing, *out = v. */

@@ -275,9 +275,22 @@ struct str text_truncate(struct arena *arena, struct str s, size_t max_chars, bo
     return kept;
 }
 
-static bool is_control(uint32_t code)
+bool text_is_control(uint32_t code)
 {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029;
+    bool c0_or_c1 = code < 0x20 || (code >= 0x7F && code < 0xA0);
+    bool separator = code == 0x2028 || code == 0x2029;
+    bool turns = code == 0x061C || code == 0x200E || code == 0x200F ||
+                 (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+    return c0_or_c1 || separator || turns;
+}
+
+void text_add_plain(struct buf *out, struct str s)
+{
+    for (size_t at = 0; at < s.n;) {
+        uint32_t code = utf8_next(s, &at);
+        bool kept = code == '\n' || code == '\t' || !text_is_control(code);
+        utf8_add(out, kept ? code : ' ');
+    }
 }
 
 struct str text_preview(struct arena *arena, struct str s, size_t max_chars)
@@ -286,7 +299,7 @@ struct str text_preview(struct arena *arena, struct str s, size_t max_chars)
     struct buf out = {0};
     for (size_t at = 0; at < shown.n;) {
         uint32_t code = utf8_next(shown, &at);
-        utf8_add(&out, is_control(code) ? ' ' : code);
+        utf8_add(&out, text_is_control(code) ? ' ' : code);
     }
     if (shown.n < s.n) {
         buf_addz(&out, "…");

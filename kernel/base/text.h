@@ -39,10 +39,18 @@ const char *text_closest(struct str word, const char *const *names, size_t n);
 /* Edit distance (insert, delete, replace, swap of neighbours count 1), at most `max` + 1. */
 unsigned text_distance(struct str a, struct str b, unsigned max);
 
-/* Truncates a tool result (K16) to max_chars characters: the first 2/3 and the last 1/3 of the
+/* Truncates a tool result to max_chars characters: the first 2/3 and the last 1/3 of the
  * room, cut at character boundaries, joined by a marker that states total and shown size. Returns s
  * itself when it fits. max_chars 0 = no limit. *truncated tells. The result lives in `arena`. */
 struct str text_truncate(struct arena *arena, struct str s, size_t max_chars, bool *truncated);
+
+/* Whether a character is obeyed rather than shown: the controls C0, DEL and C1, the line and
+ * paragraph separators, and what turns the writing round (Unicode's Bidi_Control, UAX #9). */
+bool text_is_control(uint32_t code);
+
+/* Appends s for a terminal: each control character but newline and tab becomes a space, each byte
+ * that is not UTF-8 U+FFFD. */
+void text_add_plain(struct buf *out, struct str s);
 
 /* A short one-line preview for people: control characters shown as spaces, at most max_chars
  * characters, "…" appended when cut. */

@@ -168,11 +168,6 @@ struct val val_of_str(struct str s)
     return (struct val){.kind = VAL_STRING, .text = s};
 }
 
-struct val val_of_int(struct arena *a, int64_t v)
-{
-    return (struct val){.kind = VAL_NUMBER, .text = arena_printf(a, "%lld", (long long)v)};
-}
-
 /* A number taken apart without copying: ±0.d1d2d3… × 10^(point + exponent), d1 and dn not 0.
  * n = 0 is zero. Exponents that fit are in `point` already; one too long for that keeps its digits
  * in `exponent` (without leading zeros), and `exponent_negative`. */

@@ -61,9 +61,8 @@ bool val_equal(const struct val *a, const struct val *b);
 /* "null", "a boolean", "a number", "a string", "a list", "a map": for messages. */
 const char *val_kind_name(enum val_kind kind);
 
-/* Builders, for the rare value that the program makes. */
+/* Builder, for the rare value that the program makes. */
 struct val val_of_str(struct str s);
-struct val val_of_int(struct arena *a, int64_t v);
 
 /* Numbers as text in JSON's grammar. */
 

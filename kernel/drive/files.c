@@ -267,6 +267,21 @@ int appender_open(const char *path, enum append_mode mode, struct appender **out
     return 0;
 }
 
+int appender_check(const char *path, struct err *e)
+{
+    if (strcmp(path, "-") == 0) {
+        return 0;
+    }
+    if (path_is_dir(path)) {
+        return fail_io(e, path, "cannot write", EISDIR);
+    }
+    struct arena *scratch = arena_new();
+    const char *place = path_exists(path) ? path : path_dir(scratch, path);
+    int reason = access(place, W_OK) == 0 ? 0 : errno;
+    arena_free(scratch);
+    return reason == 0 ? 0 : fail_io(e, path, "cannot write", reason);
+}
+
 /* Writes all of data or nothing of it, where that can be undone. Returns 0 or an errno. */
 static int append_whole(int fd, struct str data)
 {

@@ -23,6 +23,9 @@ enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONT
 /* ERR_EXISTS, ERR_INPUT (a folder), ERR_IO. path "-" = standard output. */
 int appender_open(const char *path, enum append_mode mode, struct appender **out,
                   struct err *e) MUST_CHECK;
+/* Whether the file could be opened to append, as far as can be told without making or changing
+ * anything. Errors as appender_open, without ERR_EXISTS. */
+int appender_check(const char *path, struct err *e) MUST_CHECK;
 /* ERR_IO on a full disk and the like, from then on for every append; what was written before stays,
  * and of a file nothing of `data`. */
 int appender_add(struct appender *a, struct str data, struct err *e) MUST_CHECK;

@@ -38,7 +38,7 @@ struct session_options {
 /* Starts a run; its first steps happen in the loop's next turn. */
 struct session *session_new(const struct session_options *o);
 
-/* Stops what is open, closes the log with `cancelled` (K24) and calls done. Nothing after the end.
+/* Stops what is open, closes the log with `cancelled` and calls done. Nothing after the end.
  * From inside `log` it takes effect when log has returned. */
 void session_cancel(struct session *s, struct str reason);
 

@@ -55,6 +55,6 @@ struct toolbox *toolbox_local(const struct toolset *t, struct sched *s, struct l
 
 /* Evaluates an arithmetic expression: decimal numbers, + - * / **, unary + -, parentheses; exact
  * decimal, division to 28 significant digits. Appends {"ok":true,"expression":…,"value":…} to out,
- * or an object with "ok":false and error BAD_EXPRESSION. Source of the tool: seed S2. */
+ * or an object with "ok":false and error BAD_EXPRESSION. */
 void calculator_answer(struct str expression, struct buf *out);
 #endif

@@ -225,7 +225,8 @@ static void take_server_calls(const struct draft *d, struct wire_result *out)
     }
 }
 
-/* Whether calls are present decides, unless the reply was cut (K2, FORMATS.md "Stop"). */
+/* Whether calls are present decides, unless the reply was cut: providers also stop
+ * for "stop" with calls and for "tool_calls" without any. */
 static enum stop_reason final_stop(enum stop_reason stop, bool calls, bool refused)
 {
     switch (stop) {

@@ -148,10 +148,10 @@ static void long_texts_are_cut_with_their_size(void)
 {
     struct buf out = {0};
     block_add(&out, STR("价格价格\nabc"), 2, 3);
-    block_add(&out, STR("a\tb\r\n\nc\xff"), 1, 0);
+    block_add(&out, STR("a\tb\r\n\nc\xff\xe2\x80\x8f\x1b"), 1, 0);
     block_add(&out, STR(""), 1, 0);
     buf_char(&out, '\0');
-    CHECK_TEXT(out.p, "  价格价\n  … (3 of 8 characters)\n a b \n \n c\xef\xbf\xbd\n \n");
+    CHECK_TEXT(out.p, "  价格价\n  … (3 of 8 characters)\n a\tb \n \n c\xef\xbf\xbd  \n \n");
     buf_free(&out);
 }
 

@@ -74,7 +74,6 @@ static void buffer_stops_at_its_cap(void)
 static void arena_gives_zeroed_aligned_memory(void)
 {
     struct arena *a = arena_new();
-    size_t taken = 0;
     for (size_t size = 0; size < 20000; size = size * 2 + 1) {
         unsigned char *p = arena_alloc(a, size);
         CU_ASSERT((uintptr_t)p % 16 == 0);
@@ -84,9 +83,7 @@ static void arena_gives_zeroed_aligned_memory(void)
         }
         CU_ASSERT(zero);
         memset(p, 0xAA, size);
-        taken += size;
     }
-    CU_ASSERT(arena_used(a) >= taken);
     CU_ASSERT(arena_alloc(a, 0) != arena_alloc(a, 0));
     CHECK_TEXT(arena_cstr(a, STR("abc")), "abc");
     struct str copy = arena_str(a, STR("a\0b"));
@@ -112,8 +109,6 @@ static void error_text_shows_the_known_parts(void)
     CHECK_TEXT(err_text(&e, out, sizeof out), "a.yaml: bad");
     CHECK_TEXT(err_text(&e, out, 7), "a.yaml");
     CU_ASSERT(err_set(NULL, ERR_IO, "nobody listens") == ERR_IO);
-    CHECK_TEXT(err_name(ERR_MISS), "cassette miss or drift");
-    CHECK_TEXT(err_name(7), "unknown error");
 }
 
 /* The first outputs for seed 1234567, as published with many splitmix64 implementations (for

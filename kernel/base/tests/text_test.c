@@ -199,7 +199,7 @@ static void truncation_keeps_two_thirds_and_one_third(void)
     arena_free(a);
 }
 
-/* K16: 4000 characters of 12000 by default. */
+/* A tool without a max_output of its own: 4000 characters, here of 12000. */
 static void truncation_of_a_long_result(void)
 {
     struct arena *a = arena_new();
@@ -236,6 +236,38 @@ static void preview_is_one_line(void)
     arena_free(a);
 }
 
+/* The characters are Unicode's: C0 and C1 controls, and PropList.txt's Bidi_Control. */
+static void controls_are_not_shown(void)
+{
+    static const uint32_t controls[] = {
+        0,      7,      0x1B,   0x7F,   0x80,   0x85,   0x9B,   0x9F,   0x061C, 0x200E, 0x200F,
+        0x2028, 0x2029, 0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069};
+    static const uint32_t shown[] = {' ',    '~',    0xA0,   0x061B, 0x061D, 0x200D,
+                                     0x2010, 0x202F, 0x2065, 0x206A, 0x6F22, 0x1F600};
+    struct arena *a = arena_new();
+    for (size_t i = 0; i < sizeof controls / sizeof controls[0]; i++) {
+        char bytes[4];
+        struct str s = {bytes, utf8_put(controls[i], bytes)};
+        CU_ASSERT(text_is_control(controls[i]));
+        CHECK_TEXT(text_preview(a, s, 9).p, " ");
+    }
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        CU_ASSERT(!text_is_control(shown[i]));
+    }
+    arena_free(a);
+}
+
+static void plain_text_keeps_lines_and_tabs(void)
+{
+    struct buf out = {0};
+    text_add_plain(&out, STR("a\tb\r\n\x1B[2J\xC2\x9B"
+                             "汉\xE2\x80\xAE"
+                             "é\xFF"));
+    buf_char(&out, '\0');
+    CHECK_TEXT(out.p, "a\tb \n [2J 汉 é\xEF\xBF\xBD");
+    buf_free(&out);
+}
+
 TESTS(text, {"utf8_finds_the_first_bad_byte", finds_the_first_byte_that_is_not_utf8},
       {"utf8_decodes_what_it_encodes", decodes_what_it_encodes},
       {"utf8_decodes_bad_bytes_one_by_one", decodes_bad_bytes_one_by_one},
@@ -246,4 +278,6 @@ TESTS(text, {"utf8_finds_the_first_bad_byte", finds_the_first_byte_that_is_not_u
       {"text_closest_is_a_likely_slip", closest_is_a_likely_slip},
       {"text_truncation_keeps_two_thirds_and_one_third", truncation_keeps_two_thirds_and_one_third},
       {"text_truncation_of_a_long_result", truncation_of_a_long_result},
-      {"text_preview_is_one_line", preview_is_one_line})
+      {"text_preview_is_one_line", preview_is_one_line},
+      {"text_knows_what_a_terminal_obeys", controls_are_not_shown},
+      {"text_for_a_terminal_keeps_lines_and_tabs", plain_text_keeps_lines_and_tabs})
