@@ -9,8 +9,9 @@
 #define SET_FILE    "goldens/schema/golden.schema.json"
 #define TOOLS_FILE  "goldens/schema/tools.schema.json"
 #define SCRIPT_FILE "fakellm/script.schema.json"
+#define PRICES_FILE "kernel/drive/prices.schema.json"
 
-static const char *const schema_files[] = {SET_FILE, TOOLS_FILE, SCRIPT_FILE};
+static const char *const schema_files[] = {SET_FILE, TOOLS_FILE, SCRIPT_FILE, PRICES_FILE};
 
 static const struct val *read_schema(struct arena *arena, const char *path)
 {
