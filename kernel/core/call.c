@@ -5,7 +5,17 @@
 #include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
 
-enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2 };
+enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2, CLOSE_NAME_BYTES = 3 };
+
+bool tool_repeatable(const struct tool_spec *tool)
+{
+    return tool->tier == TIER_READ || tool->idempotent;
+}
+
+bool runnable(const struct call *c)
+{
+    return c->refusal.code.n == 0 && !c->refusal.ok;
+}
 
 /* What the model may try next, by code. */
 static struct str hint_of(const char *code)
@@ -58,7 +68,7 @@ static struct str unique_id(struct kernel *k, const struct reply *r, size_t i)
         first = !str_eq(r->calls[j].id, id);
     }
     if (first) {
-        return arena_str(k->arena, id);
+        return id;
     }
     id = arena_printf(k->arena, "call_%lld_%zu", (long long)k->step, i + 1);
     while (id_taken(k, r, i, id)) {
@@ -203,13 +213,16 @@ static void count_repeat(struct kernel *k, struct call *c, const struct val *arg
     }
 }
 
-/* The one tool that a slightly wrong name can mean, or NULL. */
+/* The one tool that a slightly wrong name can mean, or NULL. A slip for each three characters: of
+ * short names any other is near. */
 static const struct tool_spec *close_tool(const struct kernel *k, struct str name)
 {
     const struct tool_spec *found = NULL;
     for (size_t i = 0; i < k->config.n_tools; i++) {
         const struct tool_spec *t = &k->config.tools[i];
-        if (text_distance(t->name, name, CLOSE_NAME_SLIPS) > CLOSE_NAME_SLIPS) {
+        size_t slips = t->name.n / CLOSE_NAME_BYTES;
+        unsigned most = slips > CLOSE_NAME_SLIPS ? CLOSE_NAME_SLIPS : (unsigned)slips;
+        if (text_distance(t->name, name, most) > most) {
             continue;
         }
         if (found != NULL) {
@@ -220,12 +233,63 @@ static const struct tool_spec *close_tool(const struct kernel *k, struct str nam
     return found;
 }
 
+/* Names the call to servers that carry out the same request once: the same when it is made again
+ * after a crash, another when a fork of the run asks for something else in its place. */
+static struct str request_id(struct kernel *k, const struct call *c)
+{
+    uint64_t what = rng_hash(rng_hash(0, c->name.p, c->name.n), c->arguments.p, c->arguments.n);
+    return arena_printf(k->arena, "%.*s-%u-%08x", STR_FMT(k->config.run), c->order,
+                        (unsigned)(what & 0xffffffff));
+}
+
+/* Refuses a call that is one too many; a terminal one, which costs nothing, may always end the run.
+ */
+static bool over_limit(struct kernel *k, struct call *c, size_t i)
+{
+    const struct budget *b = &k->config.budget;
+    bool run = k->calls_made - k->base.calls > b->calls;
+    if (!run && (int64_t)i < b->calls_per_reply) {
+        return false;
+    }
+    if (c->tool != SIZE_MAX && k->config.tools[c->tool].terminal) {
+        return false;
+    }
+    c->refusal = call_error(k, "LIMIT",
+                            arena_printf(k->arena, "at most %lld tool calls %s",
+                                         (long long)(run ? b->calls : b->calls_per_reply),
+                                         run ? "in a run" : "in one reply"),
+                            false);
+    return true;
+}
+
+/* The arguments to run with, in c->checked; or a refusal. */
+static void check_call(struct kernel *k, struct call *c)
+{
+    const struct val *args = NULL, *checked = NULL;
+    if (c->tool == SIZE_MAX) {
+        c->refusal = unknown_tool(k, c->name);
+    } else {
+        args = parse_arguments(k, c);
+        checked = args == NULL ? NULL : check_schema(k, c, args);
+    }
+    if (checked != NULL && k->config.tiers[k->config.tools[c->tool].tier] == TIER_POLICY_DENY) {
+        c->refusal = call_error(k, "DENIED", STR("calls of this kind are not allowed here"), false);
+    }
+    count_repeat(k, c, checked != NULL ? checked : args);
+    if (checked != NULL && runnable(c)) {
+        struct buf text = {0};
+        json_add(&text, checked);
+        c->checked = arena_str(k->arena, buf_str(&text));
+        buf_free(&text);
+    }
+}
+
 static void take_call(struct kernel *k, struct call *c, const struct reply *r, size_t i, bool cut)
 {
     const struct kernel_config *config = &k->config;
     c->id = unique_id(k, r, i);
-    c->name = arena_str(k->arena, r->calls[i].name);
-    c->arguments = arena_str(k->arena, r->calls[i].arguments);
+    c->name = r->calls[i].name;
+    c->arguments = r->calls[i].arguments;
     c->order = ++k->order;
     const struct tool_spec *tool = tool_find(config->tools, config->n_tools, c->name);
     if (tool == NULL && config->close_names) {
@@ -233,41 +297,14 @@ static void take_call(struct kernel *k, struct call *c, const struct reply *r, s
         c->name = tool == NULL ? c->name : tool->name;
     }
     c->tool = tool == NULL ? SIZE_MAX : (size_t)(tool - config->tools);
-    c->request_id = arena_printf(k->arena, "%.*s-%u", STR_FMT(config->run), c->order);
+    c->request_id = request_id(k, c);
     k->calls_made++;
     if (cut) {
         c->refusal =
             call_error(k, "TRUNCATED_CALL",
                        STR("the reply was cut off, so its calls are not carried out"), true);
-        return;
-    }
-    if ((int64_t)i >= config->budget.calls_per_reply || k->calls_made > config->budget.calls) {
-        bool run = k->calls_made > config->budget.calls;
-        c->refusal = call_error(
-            k, "LIMIT",
-            arena_printf(k->arena, "at most %lld tool calls %s",
-                         (long long)(run ? config->budget.calls : config->budget.calls_per_reply),
-                         run ? "in a run" : "in one reply"),
-            false);
-        return;
-    }
-    const struct val *args = NULL;
-    if (c->tool == SIZE_MAX) {
-        c->refusal = unknown_tool(k, c->name);
-    } else {
-        args = parse_arguments(k, c);
-    }
-    const struct val *checked =
-        args != NULL && c->refusal.code.n == 0 ? check_schema(k, c, args) : NULL;
-    if (checked != NULL && config->tiers[tool->tier] == TIER_POLICY_DENY) {
-        c->refusal = call_error(k, "DENIED", STR("calls of this kind are not allowed here"), false);
-    }
-    count_repeat(k, c, checked != NULL ? checked : args);
-    if (checked != NULL && c->refusal.code.n == 0) {
-        struct buf text = {0};
-        json_add(&text, checked);
-        c->checked = arena_str(k->arena, buf_str(&text));
-        buf_free(&text);
+    } else if (!over_limit(k, c, i)) {
+        check_call(k, c);
     }
 }
 
@@ -297,7 +334,7 @@ void calls_take(struct kernel *k, const struct reply *r, bool cut)
         }
     }
     memmove(k->step_sign, k->step_sign + 1, sizeof k->step_sign - sizeof k->step_sign[0]);
-    k->step_sign[ALTERNATION_STEPS - 1] = r->n_calls == 0 || cut ? 0 : sign_of(k);
+    k->step_sign[ALTERNATION_STEPS - 1] = r->n_calls == 0 ? 0 : sign_of(k);
 }
 
 struct call *calls_terminal(struct kernel *k)
@@ -330,7 +367,7 @@ bool calls_alternate(const struct kernel *k)
             return false;
         }
     }
-    return s[1] != 0 && s[0] != s[1];
+    return s[0] != s[1] && k->config.repeat != REPEAT_ALLOW;
 }
 
 /* ---- what results tell ---- */
@@ -349,11 +386,24 @@ static bool told_before(struct kernel *k, uint64_t hash)
     return false;
 }
 
+void calls_forget(struct kernel *k)
+{
+    memset(k->seen, 0, sizeof k->seen);
+    memset(k->told, 0, sizeof k->told);
+    memset(k->step_sign, 0, sizeof k->step_sign);
+    k->last_seen = NULL;
+    k->streak = 0;
+    k->nothing_new = 0;
+}
+
 void call_learn(struct kernel *k, const struct call *c)
 {
     const struct tool_output *o = &c->output;
     if (o->ok && c->seen != NULL) {
         c->seen->result = o->content;
+    }
+    if (str_is(o->code, "CANCELLED") || (c->tool != SIZE_MAX && k->config.tools[c->tool].polling)) {
+        return; /* the first tells nothing of the model, the second waits for something new */
     }
     struct str said = o->ok ? o->content : o->message;
     uint64_t kind = o->ok ? 0 : 1;
@@ -386,7 +436,7 @@ bool call_in_text(struct kernel *k, const struct reply *r, struct tool_call *out
     struct val *v = NULL;
     struct err e;
     if (!k->config.fenced_calls || r->n_calls > 0 || text.n == 0 ||
-        json_parse(k->arena, NULL, arena_str(k->arena, text), &v, &e) != 0) {
+        json_parse(k->arena, NULL, text, &v, &e) != 0) {
         return false;
     }
     struct str name = val_text(val_get(v, "name"));

@@ -7,7 +7,12 @@
 #include "kernel/base/tokens.h"
 #include "kernel/core/kernel_int.h"
 
-enum { SHORT_RESULT_CHARS = 400, MESSAGE_TOKENS = 4 };
+enum {
+    SHORT_RESULT_CHARS = 400,
+    MARKER_CHARS_MAX = 100, /* of text_truncate */
+    MESSAGE_TOKENS = 4,
+    NOTICE_TOKENS = 32 /* what a notice without a summary takes at most */
+};
 
 static int64_t size_of(const struct message *m)
 {
@@ -62,24 +67,22 @@ static size_t kept_from(const struct kernel *k)
     return 0;
 }
 
-/* Shortens the long results before `to`; returns how many. */
+/* Shortens the long results before `to`; returns how many. What was shortened before stays. */
 static int64_t shorten(struct kernel *k, size_t to)
 {
     int64_t n = 0;
     for (size_t i = 0; i < to; i++) {
         struct message *m = &k->history[i];
         bool cut = false;
-        if (m->role != ROLE_TOOL || m->content.n <= SHORT_RESULT_CHARS) {
+        if (m->role != ROLE_TOOL || m->content.n <= SHORT_RESULT_CHARS + MARKER_CHARS_MAX ||
+            utf8_count(m->content) <= SHORT_RESULT_CHARS + MARKER_CHARS_MAX) {
             continue;
         }
-        struct str text = text_truncate(k->arena, m->content, SHORT_RESULT_CHARS, &cut);
-        if (cut && text.n < m->content.n) {
-            m->content = text;
-            k->size -= k->sizes[i];
-            k->sizes[i] = size_of(m);
-            k->size += k->sizes[i];
-            n++;
-        }
+        m->content = text_truncate(k->arena, m->content, SHORT_RESULT_CHARS, &cut);
+        k->size -= k->sizes[i];
+        k->sizes[i] = size_of(m);
+        k->size += k->sizes[i];
+        n++;
     }
     return n;
 }
@@ -113,11 +116,11 @@ static size_t unit_end(const struct kernel *k, size_t i, size_t to)
 }
 
 /* How far to drop from `from`, in whole turns where there are older ones, else in whole steps of
- * this one. */
+ * this one, until the notice fits too. */
 static size_t drop_end(const struct kernel *k, size_t from, size_t to, int64_t over)
 {
     size_t end = from;
-    while (end < to && over > 0) {
+    while (end < to && over + NOTICE_TOKENS > 0) {
         size_t next = unit_end(k, end, to);
         /* an older turn goes whole: to the next user message */
         while (next < to && is_user(&k->history[end]) && !is_user(&k->history[next])) {
@@ -161,51 +164,73 @@ static void own_history(struct kernel *k)
     k->history = copy;
 }
 
-static void done(struct kernel *k, int64_t dropped, struct str summary)
+static void done(struct kernel *k, int64_t dropped, struct str summary, const struct usage *usage)
 {
-    log_compaction(k, dropped, k->shortened, summary);
+    log_compaction(k, dropped, summary, usage);
     k->size_left = k->size > k->config.context_tokens ? k->size : 0;
+}
+
+/* Whether it is worth trying: the history is over its size, and has grown well beyond what an
+ * earlier try could not get below. */
+static bool due(const struct kernel *k)
+{
+    int64_t room = k->config.context_tokens;
+    int64_t tried = k->size_left == 0 ? 0 : k->size_left + room / 4;
+    return room > 0 && k->size > room && k->size > tried;
+}
+
+/* Chooses messages of [from, to) to drop. False when that would save nothing. */
+static bool choose_from(struct kernel *k, size_t from, size_t to)
+{
+    size_t end = drop_end(k, from, to, k->size - k->config.context_tokens);
+    int64_t saved = 0;
+    for (size_t i = from; i < end; i++) {
+        saved += k->sizes[i];
+    }
+    k->dropping_from = from;
+    k->dropping = end - from;
+    return saved > NOTICE_TOKENS;
+}
+
+/* Chooses what to drop: older turns, or else older steps of this one. */
+static bool choose(struct kernel *k)
+{
+    size_t user = newest_user(k), kept = kept_from(k);
+    return k->size > k->config.context_tokens &&
+           (choose_from(k, first_of(k), user) ||
+            (user + 1 < kept && choose_from(k, user + 1, kept)));
 }
 
 bool compact(struct kernel *k)
 {
-    int64_t room = k->config.context_tokens;
-    if (room == 0 || k->size <= room || (k->size_left > 0 && k->size <= k->size_left)) {
+    if (!due(k)) {
         return false;
     }
     own_history(k);
-    size_t user = newest_user(k), kept = kept_from(k);
-    k->shortened = shorten(k, kept);
-    size_t from = first_of(k), end = from;
-    if (k->size > room) {
-        end = drop_end(k, from, user, k->size - room); /* older turns */
-        if (end == from && user + 1 < kept) {
-            from = user + 1; /* older steps of this turn */
-            end = drop_end(k, from, kept, k->size - room);
-        }
-    }
-    if (end - from < 2) { /* a notice in the place of one message saves nothing */
+    k->shortened = shorten(k, kept_from(k));
+    if (!choose(k)) {
         if (k->shortened > 0) {
-            done(k, 0, (struct str){NULL, 0});
+            done(k, 0, (struct str){NULL, 0}, NULL);
         } else {
             k->size_left = k->size;
         }
         return false;
     }
-    k->dropping_from = from;
-    k->dropping = end - from;
     if (k->config.compaction == COMPACT_SUMMARISE) {
         return true;
     }
-    compact_with(k, (struct str){NULL, 0});
+    do { /* older turns first, and steps of this one where that was not enough */
+        compact_with(k, (struct str){NULL, 0}, NULL);
+        k->shortened = 0;
+    } while (choose(k));
     return false;
 }
 
-void compact_with(struct kernel *k, struct str summary)
+void compact_with(struct kernel *k, struct str summary, const struct usage *usage)
 {
     int64_t dropped = (int64_t)k->dropping;
     own_history(k);
     replace(k, k->dropping_from, k->dropping_from + k->dropping, summary);
     k->dropping = 0;
-    done(k, dropped, summary);
+    done(k, dropped, summary, usage);
 }

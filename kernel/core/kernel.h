@@ -38,19 +38,19 @@ enum run_status { RUN_STATUSES(KERNEL_ENUM) };
 const char *run_status_name(enum run_status s);
 bool run_status_of_name(struct str name, enum run_status *out);
 
-/* Limits of a run; a spent one ends it with a status (K8). */
+/* Limits of what one message of the user may take; a spent one ends the run with a status (K8). */
 struct budget {
     int64_t steps;           /* model replies; ≥ 1 */
-    int64_t tokens;          /* input + output, all replies */
-    int64_t seconds;         /* since the run began */
+    int64_t tokens;          /* input + output, all replies and summaries */
+    int64_t seconds;         /* since the message */
     int64_t cost_nano;       /* nano-units of the currency; not checked while a cost is unknown */
-    int64_t calls;           /* tool calls in the run */
-    int64_t calls_per_reply; /* the excess gets a LIMIT result */
+    int64_t calls;           /* tool calls; the excess gets a LIMIT result */
+    int64_t calls_per_reply; /* likewise. A terminal call is never in excess */
 };
 #define BUDGET_DEFAULT ((struct budget){25, 60000, 120, 500000000, 50, 10})
 
-/* What becomes of a call that was made before: an error, the earlier result (read-only tools;
- * others are blocked), or the call itself. */
+/* What becomes of a call that was made before since the user's message: an error, the earlier
+ * result (read-only tools; others are blocked), or the call itself, as often as the model likes. */
 enum repeat_policy { REPEAT_BLOCK, REPEAT_CACHE, REPEAT_ALLOW };
 
 /* What becomes of a call by its tool's tier (K21). */
@@ -99,8 +99,10 @@ enum event_kind {
     EV_TOOL_RESULT,  /* call_id, output (truncated to the tool's max_output before it is fed) */
     EV_APPROVAL,     /* call_id, decision */
     EV_SUMMARY,      /* text: what CMD_SUMMARISE was answered; usage in reply (may be NULL) */
-    EV_RESUME, /* config (NULL = unchanged), text (p NULL = none): the run goes on after its end or
-                  after a crash, with another model, tools or budget, and with a new user message */
+    EV_RESUME, /* config (NULL = unchanged; run, seed, started_at and system stay in any case), text
+                  (p NULL = none): the run goes on after its end, or, when kernel_replay has brought
+                  the kernel up from a log, from where that stands: with another model, tools,
+                  budget or settings, and with a new user message */
     EV_CANCEL, /* text: the reason */
     EV_TIME    /* nothing but the time */
 };
@@ -111,7 +113,8 @@ enum decision {
     DECIDED_ALWAYS /* allow, and do not ask for this tool again */
 };
 
-/* Something that happened. Views need to live only during kernel_feed. */
+/* Something that happened. Views need to live only during kernel_feed, but those of config until
+ * kernel_free. Bytes that are not UTF-8 become U+FFFD, here as in the log. */
 struct event {
     enum event_kind kind;
     enum decision decision;
@@ -146,8 +149,8 @@ struct command {
     struct str arguments; /* a JSON object: checked, "" made {}, coerced where the schema allows */
     size_t tool;          /* index into config.tools */
     uint32_t order; /* of the call in the run, from 1: results due at the same ms are fed by it */
-    struct str
-        request_id; /* CMD_CALL_TOOL: names this call in this run, the same after a resume (K25) */
+    struct str request_id; /* CMD_CALL_TOOL: names this call in this run, the same after a resume,
+                              another for another call in a fork (K25) */
     enum run_status status;
 };
 
@@ -188,7 +191,8 @@ bool kernel_result(const struct kernel *k, struct run_result *out); /* false whi
 
 /* Where the run stands, for those who resume it. */
 enum kernel_stage {
-    STAGE_WAITING, /* for a user message: none yet, or EV_RESUME after a complete answer */
+    STAGE_WAITING, /* for a user message: none yet, or EV_RESUME without one after the model's last
+                      words (completed, refused, truncated) */
     STAGE_WORKING, /* a model, tools or a decision are being waited for */
     STAGE_ENDED
 };

@@ -25,7 +25,7 @@ enum state {
 enum call_state {
     CALL_WAITING, /* not started: a serial batch, an earlier one asks, or the batch has not begun */
     CALL_ASKING,  /* approval is being asked for; later calls wait */
-    CALL_READY,   /* its tool_start is logged */
+    CALL_READY,   /* its tool_start is logged, and it is not begun */
     CALL_RUNNING,
     CALL_BACKOFF, /* failed, to be tried again at `due` */
     CALL_ANSWERED
@@ -80,6 +80,8 @@ struct kernel {
     struct arena *arena;
     struct rng rng;
     enum state state;
+    bool cold; /* brought up from its log, and not yet gone on with: what is open in `state` is not
+                  open in the world */
     uint64_t now;
 
     struct message *history;
@@ -144,6 +146,77 @@ void price_add(struct buf *out, const struct price *p);
 /* What price_add wrote, in arena; absent and null are NULL. False for anything else. */
 bool price_read(struct arena *arena, const struct val *v, const struct price **out);
 
+/* ---- kernel.c ---- */
+
+/* Appends a command; what a cold kernel would stop is not open and needs no stopping. */
+void command_add(struct kernel *k, struct command c);
+
+/* A copy of s in the kernel's memory, U+FFFD for each byte that is not UTF-8: what the loop works
+ * with is what its log can hold. p NULL stays so. */
+struct str own_text(struct kernel *k, struct str s);
+
+void run_user_message(struct kernel *k, struct str text);
+
+/* ---- step.c ---- */
+
+/* Ends the run: what is open is stopped, open calls are answered. */
+void run_finish(struct kernel *k, enum run_status status, struct str reason);
+void run_complete(struct kernel *k, struct str answer);
+
+/* When the time of this user message is up. */
+uint64_t run_time_limit(const struct kernel *k);
+
+/* Ends the run when its time, or any budget, is spent; true when it did. */
+bool run_over_time(struct kernel *k);
+bool run_over_budget(struct kernel *k, bool before_step);
+
+void step_start(struct kernel *k);
+void step_call_model(struct kernel *k);
+void step_ask_summary(struct kernel *k);
+
+/* The step goes on with a summary; text n 0 = none came. usage: what it took; NULL = no model made
+ * it. */
+void step_summary(struct kernel *k, struct str text, const struct usage *usage);
+
+/* ---- batch.c ---- */
+
+/* Starts what may start of the last reply's calls, and goes on when all are answered. */
+void batch_start(struct kernel *k);
+
+/* The call with this id in this state, or NULL. */
+struct call *batch_call(struct kernel *k, enum call_state state, struct str id);
+
+void batch_result(struct kernel *k, struct call *c, const struct tool_output *o);
+void batch_approve(struct kernel *k, struct call *c, enum decision decision);
+
+/* Time limits and retries that are due, and when the next one is (UINT64_MAX = never). */
+void batch_time(struct kernel *k);
+uint64_t batch_deadline(const struct kernel *k);
+
+/* Stops what runs and answers every open call CANCELLED; why: of those that were not begun. */
+void batch_close(struct kernel *k, struct str why);
+
+/* The terminal call is answered as done; its siblings are never begun. */
+void batch_end_by(struct kernel *k, struct call *terminal);
+
+/* After a crash: this call's start had not reached the log, so it was not begun. */
+void batch_not_begun(struct kernel *k, struct str id);
+void batch_resume(struct kernel *k);
+
+/* ---- reply.c ---- */
+void reply_take(struct kernel *k, const struct reply *from);
+void reply_failed(struct kernel *k, const struct failure *f);
+
+/* The wait before another try: base · 2^(tries - 1) up to the cap, the upper half of it at random.
+ */
+int64_t retry_wait(struct kernel *k, int64_t base, int64_t tries);
+
+/* Adds what a model call took; gives the counts as they are believed. */
+struct usage usage_take(struct kernel *k, const struct usage *from);
+
+/* ---- resume.c ---- */
+void resume(struct kernel *k, const struct event *ev);
+
 /* ---- log.c: one function an event; each appends one whole line ---- */
 void log_open(struct kernel *k);
 void log_close(struct kernel *k);
@@ -159,8 +232,12 @@ void log_cancel(struct kernel *k, struct str reason);
 void log_final(struct kernel *k, struct str answer);
 void log_approval_required(struct kernel *k, const struct call *c);
 void log_approval(struct kernel *k, const struct call *c, enum decision decision);
-void log_compaction(struct kernel *k, int64_t dropped, int64_t shortened, struct str summary);
-void log_resume(struct kernel *k, const struct kernel_config *before);
+/* usage: of the model call that made the summary; NULL = there was none. */
+void log_compaction(struct kernel *k, int64_t dropped, struct str summary,
+                    const struct usage *usage);
+
+/* What is another than before, and what the user said (p NULL = nothing). */
+void log_resume(struct kernel *k, const struct kernel_config *before, struct str text);
 void log_run_end(struct kernel *k);
 
 /* Appends the error object of K11; as the log and the model see it. */
@@ -189,6 +266,15 @@ bool calls_alternate(const struct kernel *k);
  * false when there is none or config.fenced_calls is off. */
 bool call_in_text(struct kernel *k, const struct reply *r, struct tool_call *out);
 
+/* Neither refused nor answered from the cache. */
+bool runnable(const struct call *c);
+
+/* Whether doing it twice does no harm: it only reads, or is idempotent. */
+bool tool_repeatable(const struct tool_spec *tool);
+
+/* Forgets what was called before, and what results told. */
+void calls_forget(struct kernel *k);
+
 /* Notes a result for the repeat cache and for K10. */
 void call_learn(struct kernel *k, const struct call *c);
 
@@ -202,6 +288,6 @@ void remember(struct kernel *k, struct message m);
 bool compact(struct kernel *k);
 
 /* Goes on with the summary that was asked for; p NULL = none came, the turns are dropped without.
- */
-void compact_with(struct kernel *k, struct str summary);
+ * usage: of the model call that made it; NULL = there was none. */
+void compact_with(struct kernel *k, struct str summary, const struct usage *usage);
 #endif

@@ -76,44 +76,41 @@ static void put_price(struct buf *b, const struct kernel_config *c)
     price_add(b, c->price);
 }
 
-/* Settings that are not at their default. */
-static void put_config(struct buf *b, const struct kernel_config *c)
+/* The settings of c that are others than those of `than`. */
+static void put_settings(struct buf *b, const struct kernel_config *c,
+                         const struct kernel_config *than)
 {
-    const struct kernel_config usual = kernel_config_default();
     const struct {
         const char *name;
-        int64_t value, usual;
+        int64_t value, than;
     } numbers[] = {
-        {"max_consecutive", c->max_consecutive, usual.max_consecutive},
-        {"tool_retries", c->tool_retries, usual.tool_retries},
-        {"tool_backoff_ms", c->tool_backoff_ms, usual.tool_backoff_ms},
-        {"model_attempts", c->model_attempts, usual.model_attempts},
-        {"backoff_ms", c->backoff_ms, usual.backoff_ms},
-        {"backoff_cap_ms", c->backoff_cap_ms, usual.backoff_cap_ms},
-        {"no_progress", c->no_progress, usual.no_progress},
-        {"context_tokens", c->context_tokens, usual.context_tokens},
-        {"keep_steps", c->keep_steps, usual.keep_steps},
-        {"fenced_calls", c->fenced_calls, usual.fenced_calls},
-        {"close_names", c->close_names, usual.close_names},
-        {"summarise", c->compaction == COMPACT_SUMMARISE, usual.compaction == COMPACT_SUMMARISE},
-        {"tier_read", c->tiers[TIER_READ], usual.tiers[TIER_READ]},
-        {"tier_write", c->tiers[TIER_WRITE], usual.tiers[TIER_WRITE]},
-        {"tier_danger", c->tiers[TIER_DANGER], usual.tiers[TIER_DANGER]},
+        {"max_consecutive", c->max_consecutive, than->max_consecutive},
+        {"tool_retries", c->tool_retries, than->tool_retries},
+        {"tool_backoff_ms", c->tool_backoff_ms, than->tool_backoff_ms},
+        {"model_attempts", c->model_attempts, than->model_attempts},
+        {"backoff_ms", c->backoff_ms, than->backoff_ms},
+        {"backoff_cap_ms", c->backoff_cap_ms, than->backoff_cap_ms},
+        {"no_progress", c->no_progress, than->no_progress},
+        {"context_tokens", c->context_tokens, than->context_tokens},
+        {"keep_steps", c->keep_steps, than->keep_steps},
+        {"fenced_calls", c->fenced_calls, than->fenced_calls},
+        {"close_names", c->close_names, than->close_names},
+        {"summarise", c->compaction == COMPACT_SUMMARISE, than->compaction == COMPACT_SUMMARISE},
+        {"tier_read", c->tiers[TIER_READ], than->tiers[TIER_READ]},
+        {"tier_write", c->tiers[TIER_WRITE], than->tiers[TIER_WRITE]},
+        {"tier_danger", c->tiers[TIER_DANGER], than->tiers[TIER_DANGER]},
     };
-    json_key(b, "config");
-    buf_char(b, '{');
-    if (c->repeat != usual.repeat) {
+    if (c->repeat != than->repeat) {
         json_put_text(b, "repeat", str_of(repeat_name(c->repeat)));
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (numbers[i].value != numbers[i].usual) {
+        if (numbers[i].value != numbers[i].than) {
             json_put_int(b, numbers[i].name, numbers[i].value);
         }
     }
-    if (c->price != NULL) {
+    if (!price_equal(c->price, than->price) || !str_eq(c->currency, than->currency)) {
         put_price(b, c);
     }
-    buf_char(b, '}');
 }
 
 static void put_tools(struct buf *b, const struct kernel_config *c)
@@ -129,7 +126,7 @@ static void put_tools(struct buf *b, const struct kernel_config *c)
 
 void log_open(struct kernel *k)
 {
-    const struct kernel_config *c = &k->config;
+    const struct kernel_config *c = &k->config, usual = kernel_config_default();
     k->sum = XXH3_createState();
     assert(k->sum != NULL);
     XXH3_64bits_reset(k->sum);
@@ -143,7 +140,10 @@ void log_open(struct kernel *k)
     json_put_text_or_null(b, "system", c->system);
     put_tools(b, c);
     put_budget(b, &c->budget);
-    put_config(b, c);
+    json_key(b, "config");
+    buf_char(b, '{');
+    put_settings(b, c, &usual);
+    buf_char(b, '}');
     end(k, 0);
 }
 
@@ -194,6 +194,9 @@ void log_failure(struct kernel *k, const struct failure *f, int64_t retry_in_ms)
     json_put_text(b, "message", f->message);
     if (f->retry_after_ms >= 0) {
         json_put_int(b, "retry_after_ms", f->retry_after_ms);
+    }
+    if (f->shown) {
+        json_put_bool(b, "shown", true);
     }
     if (retry_in_ms < 0) {
         json_put_bool(b, "final", true);
@@ -292,14 +295,19 @@ void log_approval(struct kernel *k, const struct call *c, enum decision decision
     end(k, from);
 }
 
-void log_compaction(struct kernel *k, int64_t dropped, int64_t shortened, struct str summary)
+void log_compaction(struct kernel *k, int64_t dropped, struct str summary,
+                    const struct usage *usage)
 {
     size_t from = k->log.n;
     struct buf *b = begin(k, "compaction");
     json_put_int(b, "step", k->step);
     json_put_int(b, "dropped", dropped);
-    json_put_int(b, "shortened", shortened);
+    json_put_int(b, "shortened", k->shortened);
     json_put_text_or_null(b, "summary", summary);
+    if (usage != NULL) {
+        usage_put(b, usage);
+        json_put_known(b, "cost_nano", usage_cost_nano(usage, k->config.price));
+    }
     end(k, from);
 }
 
@@ -312,6 +320,27 @@ static bool same_tools(const struct kernel_config *a, const struct kernel_config
     return same;
 }
 
+/* The ids of the calls whose start is logged though they were not begun, where there are any. */
+static void put_not_begun(struct buf *b, const struct kernel *k)
+{
+    bool any = false;
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state != CALL_READY) {
+            continue;
+        }
+        if (!any) {
+            json_key(b, "not_begun");
+            buf_char(b, '[');
+        }
+        any = true;
+        json_next(b);
+        json_add_string(b, k->calls[i].id);
+    }
+    if (any) {
+        buf_char(b, ']');
+    }
+}
+
 static bool same_budget(const struct budget *a, const struct budget *b)
 {
     return a->steps == b->steps && a->tokens == b->tokens && a->seconds == b->seconds &&
@@ -319,7 +348,7 @@ static bool same_budget(const struct budget *a, const struct budget *b)
            a->calls_per_reply == b->calls_per_reply;
 }
 
-void log_resume(struct kernel *k, const struct kernel_config *before)
+void log_resume(struct kernel *k, const struct kernel_config *before, struct str text)
 {
     const struct kernel_config *now = &k->config;
     size_t from = k->log.n;
@@ -329,16 +358,29 @@ void log_resume(struct kernel *k, const struct kernel_config *before)
     if (!str_eq(now->model, before->model)) {
         json_put_text(b, "model", now->model);
     }
+    if (!str_eq(now->provider, before->provider)) {
+        json_put_text(b, "provider", now->provider);
+    }
     if (!same_tools(now, before)) {
         put_tools(b, now);
     }
     if (!same_budget(&now->budget, &before->budget)) {
         put_budget(b, &now->budget);
     }
-    if (!price_equal(now->price, before->price) || !str_eq(now->currency, before->currency)) {
-        put_price(b, now);
+    struct buf settings = {0};
+    buf_char(&settings, '{');
+    put_settings(&settings, now, before);
+    if (settings.n > 1) {
+        json_key(b, "config");
+        buf_add(b, buf_str(&settings));
+        buf_char(b, '}');
     }
+    buf_free(&settings);
     buf_char(b, '}');
+    put_not_begun(b, k);
+    if (text.p != NULL) {
+        json_put_text(b, "content", text);
+    }
     end(k, from);
 }
 

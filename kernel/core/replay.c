@@ -92,21 +92,26 @@ static struct str text_of(const struct val *v, const char *key)
 
 /* ---- lines into events ---- */
 
+static struct usage usage_of(const struct val *v)
+{
+    const struct val *usage = val_get(v, "usage");
+    return (struct usage){number_or(usage, "input", -1), number_or(usage, "cached", -1),
+                          number_or(usage, "cache_write", -1), number_or(usage, "output", -1),
+                          number_or(usage, "reasoning", -1)};
+}
+
 static void reply_of(struct walk *w, const struct val *v)
 {
-    const struct val *calls = val_get(v, "calls"), *usage = val_get(v, "usage");
+    const struct val *calls = val_get(v, "calls");
     size_t n = val_is(calls, VAL_ARRAY) ? calls->count : 0;
     struct str content = text_of(v, "content");
-    w->reply = (struct reply){
-        .content_null = content.p == NULL,
-        .content = content,
-        .reasoning = text_of(v, "reasoning"),
-        .calls = arena_array(w->arena, n, sizeof *w->reply.calls),
-        .n_calls = n,
-        .stop_raw = text_of(v, "stop_raw"),
-        .usage = {number_or(usage, "input", -1), number_or(usage, "cached", -1),
-                  number_or(usage, "cache_write", -1), number_or(usage, "output", -1),
-                  number_or(usage, "reasoning", -1)}};
+    w->reply = (struct reply){.content_null = content.p == NULL,
+                              .content = content,
+                              .reasoning = text_of(v, "reasoning"),
+                              .calls = arena_array(w->arena, n, sizeof *w->reply.calls),
+                              .n_calls = n,
+                              .stop_raw = text_of(v, "stop_raw"),
+                              .usage = usage_of(v)};
     for (size_t i = 0; i < n; i++) {
         const struct val *c = val_item(calls, i);
         w->reply.calls[i] =
@@ -117,21 +122,15 @@ static void reply_of(struct walk *w, const struct val *v)
     }
 }
 
-static void failure_of(struct walk *w, const struct line *l)
+static void failure_of(struct walk *w, const struct val *v)
 {
-    struct line next;
-    struct err ignored;
-    struct err *e = w->e;
-    w->failure = (struct failure){.status = (int)number_or(l->v, "status", 0),
-                                  .retry_after_ms = number_or(l->v, "retry_after_ms", -1),
-                                  .message = text_of(l->v, "message")};
-    if (!fail_of_name(text_of(l->v, "class"), &w->failure.class)) {
+    w->failure = (struct failure){.status = (int)number_or(v, "status", 0),
+                                  .retry_after_ms = number_or(v, "retry_after_ms", -1),
+                                  .shown = flag(v, "shown"),
+                                  .message = text_of(v, "message")};
+    if (!fail_of_name(text_of(v, "class"), &w->failure.class)) {
         w->failure.class = FAIL_PROTOCOL;
     }
-    w->e = &ignored;
-    w->failure.shown =
-        read_line(w, w->at + l->bytes.n, l->number + 1, &next) == 0 && str_is(next.type, "discard");
-    w->e = e;
 }
 
 /* The message as the tool gave it: what the kernel adds about retries is taken off. */
@@ -171,6 +170,10 @@ static enum decision decision_of(struct str word)
 
 static void budget_of(const struct val *v, struct budget *b)
 {
+    if (v == NULL) {
+        return;
+    }
+    *b = BUDGET_DEFAULT; /* what stands at its default is left out */
     b->steps = number_or(v, "steps", b->steps);
     b->tokens = number_or(v, "tokens", b->tokens);
     b->seconds = number_or(v, "seconds", b->seconds);
@@ -215,32 +218,104 @@ static int tools_of(const struct tool_spec *specs, size_t n_specs, const struct 
     return 0;
 }
 
-static int resume_of(struct walk *w, const struct line *l, struct event *ev)
+/* A setting of small whole numbers, 0 to max; false when the line names another. */
+static bool choice_of(const struct val *v, const char *key, int64_t max, int64_t *out)
 {
-    const struct val *changed = val_get(l->v, "changed");
-    struct line next;
-    w->config = w->k->config;
-    struct str model = text_of(changed, "model");
-    if (model.p != NULL) {
-        w->config.model = arena_str(w->k->arena, model);
-    }
-    if (!price_of(w->k->arena, changed, &w->config)) {
-        return bad(w, l->number, "a price of the run is none");
-    }
-    budget_of(val_get(changed, "budget"), &w->config.budget);
-    const struct val *tools = val_get(changed, "tools");
-    if (tools != NULL) {
-        int rc = tools_of(w->out->tools, w->out->n_tools, tools, &w->config, w->k->arena, w->file,
-                          l->number, w->e);
-        if (rc != 0) {
-            return rc;
+    *out = number_or(v, key, *out);
+    return *out >= 0 && *out <= max;
+}
+
+static bool numbers_of(const struct val *v, struct kernel_config *c)
+{
+    const struct {
+        const char *name;
+        int64_t *out;
+    } numbers[] = {{"max_consecutive", &c->max_consecutive},
+                   {"tool_retries", &c->tool_retries},
+                   {"tool_backoff_ms", &c->tool_backoff_ms},
+                   {"model_attempts", &c->model_attempts},
+                   {"backoff_ms", &c->backoff_ms},
+                   {"backoff_cap_ms", &c->backoff_cap_ms},
+                   {"no_progress", &c->no_progress},
+                   {"context_tokens", &c->context_tokens},
+                   {"keep_steps", &c->keep_steps}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (!choice_of(v, numbers[i].name, INT32_MAX, numbers[i].out)) {
+            return false;
         }
     }
-    ev->config = &w->config;
-    int rc = read_line(w, w->at + l->bytes.n, l->number + 1, &next);
-    if (rc == 0 && str_is(next.type, "user_message") && next.t_ms == l->t_ms) {
-        ev->text = text_of(next.v, "content");
+    return c->max_consecutive >= 2 && c->model_attempts >= 1 && c->keep_steps >= 1;
+}
+
+static bool choices_of(const struct val *v, struct kernel_config *c)
+{
+    const char *const tiers[] = {"tier_read", "tier_write", "tier_danger"};
+    int64_t fenced = c->fenced_calls, close = c->close_names;
+    int64_t summarise = c->compaction == COMPACT_SUMMARISE;
+    struct str repeat = text_of(v, "repeat");
+    if (repeat.p != NULL) {
+        c->repeat = str_is(repeat, "cache")   ? REPEAT_CACHE
+                    : str_is(repeat, "allow") ? REPEAT_ALLOW
+                                              : REPEAT_BLOCK;
     }
+    if (!choice_of(v, "fenced_calls", 1, &fenced) || !choice_of(v, "close_names", 1, &close) ||
+        !choice_of(v, "summarise", 1, &summarise)) {
+        return false;
+    }
+    c->fenced_calls = fenced == 1;
+    c->close_names = close == 1;
+    c->compaction = summarise == 1 ? COMPACT_SUMMARISE : COMPACT_DROP;
+    for (size_t i = 0; i < sizeof tiers / sizeof tiers[0]; i++) {
+        int64_t policy = c->tiers[i];
+        if (!choice_of(v, tiers[i], TIER_POLICY_DENY, &policy)) {
+            return false;
+        }
+        c->tiers[i] = (enum tier_policy)policy;
+    }
+    return true;
+}
+
+static bool budget_is_sane(const struct budget *b)
+{
+    return b->steps >= 0 && b->tokens >= 0 && b->seconds >= 0 && b->seconds < INT32_MAX &&
+           b->cost_nano >= 0 && b->calls >= 0 && b->calls_per_reply >= 0;
+}
+
+/* The members "budget" and "config" of v into c, whose views live in keep. */
+static int settings_of(const struct walk *w, size_t number, const struct val *v, struct arena *keep,
+                       struct kernel_config *c)
+{
+    const struct val *config = val_get(v, "config");
+    budget_of(val_get(v, "budget"), &c->budget);
+    if (!price_of(keep, config, c)) {
+        return bad(w, number, "a price of the run is none");
+    }
+    if (!numbers_of(config, c) || !choices_of(config, c) || !budget_is_sane(&c->budget)) {
+        return bad(w, number, "a setting of the run is out of range");
+    }
+    return 0;
+}
+
+static int resume_of(struct walk *w, const struct line *l, struct event *ev)
+{
+    const struct val *changed = val_get(l->v, "changed"), *not_begun = val_get(l->v, "not_begun");
+    struct arena *keep = w->k->arena;
+    w->config = w->k->config;
+    struct str model = text_of(changed, "model"), provider = text_of(changed, "provider");
+    w->config.model = model.p == NULL ? w->config.model : arena_str(keep, model);
+    w->config.provider = provider.p == NULL ? w->config.provider : arena_str(keep, provider);
+    const struct val *tools = val_get(changed, "tools");
+    int rc = settings_of(w, l->number, changed, keep, &w->config);
+    if (rc == 0 && tools != NULL) {
+        rc = tools_of(w->out->tools, w->out->n_tools, tools, &w->config, keep, w->file, l->number,
+                      w->e);
+    }
+    for (size_t i = 0; val_is(not_begun, VAL_ARRAY) && i < not_begun->count; i++) {
+        batch_not_begun(w->k, val_text(val_item(not_begun, i)));
+    }
+    w->k->cold = true;
+    ev->config = &w->config;
+    ev->text = text_of(l->v, "content");
     return rc;
 }
 
@@ -257,7 +332,7 @@ static int event_of(struct walk *w, const struct line *l, struct event *ev)
         ev->kind = EV_REPLY;
         ev->reply = &w->reply;
     } else if (str_is(l->type, "llm_failure")) {
-        failure_of(w, l);
+        failure_of(w, l->v);
         ev->kind = EV_FAILURE;
         ev->failure = &w->failure;
     } else if (str_is(l->type, "tool_result") || str_is(l->type, "tool_retry")) {
@@ -270,6 +345,8 @@ static int event_of(struct walk *w, const struct line *l, struct event *ev)
     } else if (str_is(l->type, "compaction")) {
         ev->kind = EV_SUMMARY;
         ev->text = text_of(l->v, "summary");
+        w->reply = (struct reply){.usage = usage_of(l->v)};
+        ev->reply = val_get(l->v, "usage") == NULL ? NULL : &w->reply;
     } else if (str_is(l->type, "cancel")) {
         ev->kind = EV_CANCEL;
         ev->text = text_of(l->v, "reason");
@@ -281,6 +358,20 @@ static int event_of(struct walk *w, const struct line *l, struct event *ev)
 }
 
 /* ---- the walk ---- */
+
+static int differs(const struct walk *w, struct str want, struct str have)
+{
+    const struct str sum = STR("\"sum\":");
+    size_t a = str_find(want, sum), b = str_find(have, sum);
+    if (str_starts(want, "{\"seq\":") && a != SIZE_MAX && a == b &&
+        str_eq(str_slice(want, 0, a), str_slice(have, 0, a))) {
+        return err_at(w->e, ERR_INPUT, w->file, (uint32_t)w->number, 0,
+                      "a line before this one was changed: what stands there gives another sum");
+    }
+    return err_at(w->e, ERR_INPUT, w->file, (uint32_t)w->number, 0,
+                  "the log does not follow from what it says happened: expected %.*s, found %.*s",
+                  STR_FMT(str_slice(want, 0, 200)), STR_FMT(str_slice(have, 0, 200)));
+}
 
 /* The kernel's new lines against the log; what the log does not hold yet is kept in out->missing.
  */
@@ -296,10 +387,7 @@ static int compare(struct walk *w)
         }
         w->number++;
         if (!str_eq(want, have)) {
-            return err_at(
-                w->e, ERR_INPUT, w->file, (uint32_t)w->number, 0,
-                "the log does not follow from what it says happened: expected %.*s, found %.*s",
-                STR_FMT(str_slice(want, 0, 200)), STR_FMT(str_slice(have, 0, 200)));
+            return differs(w, want, have);
         }
         w->at += have.n;
         made = str_slice(made, want.n, made.n);
@@ -318,11 +406,17 @@ static int feed(struct walk *w, const struct event *ev, uint64_t now)
     return compare(w);
 }
 
-/* Whether a line at the kernel's deadline is its own doing. */
-static bool is_of_time(const struct line *l)
+/* Whether a wake-up came before the line: its deadline has passed, or the line says what the
+ * wake-up did. A process that died has no wake-ups until it is resumed. */
+static bool woken(struct walk *w, const struct line *l, const struct event *ev, uint64_t due)
 {
-    struct str code = text_of(val_get(l->v, "error"), "code");
-    return str_is(l->type, "run_end") || str_is(code, "CANCELLED");
+    if (due > l->t_ms || ev->kind == EV_RESUME) {
+        return false;
+    }
+    bool of_end = due == run_time_limit(w->k) &&
+                  (str_is(l->type, "run_end") ||
+                   str_is(text_of(val_get(l->v, "error"), "code"), "CANCELLED"));
+    return due < l->t_ms || of_end || !kernel_takes(w->k, ev);
 }
 
 static int take_line(struct walk *w, const struct line *l)
@@ -333,10 +427,9 @@ static int take_line(struct walk *w, const struct line *l)
     if (rc != 0) {
         return rc;
     }
-    bool early = due < l->t_ms || (due == l->t_ms && (is_of_time(l) || !kernel_takes(w->k, &ev)));
-    if (early) {
+    if (woken(w, l, &ev, due)) {
         ev = (struct event){.kind = EV_TIME};
-        return feed(w, &ev, due);
+        return feed(w, &ev, due < w->k->now ? w->k->now : due);
     }
     size_t before = w->at;
     rc = feed(w, &ev, l->t_ms);
@@ -344,6 +437,21 @@ static int take_line(struct walk *w, const struct line *l)
         return bad(w, l->number, "this line does not follow from what the log says happened");
     }
     return rc;
+}
+
+/* What the log does not hold has not happened yet: the driver writes before it acts. */
+static void mark_not_begun(struct walk *w)
+{
+    struct arena *arena = arena_new();
+    struct str line, rest = buf_str(&w->out->missing);
+    for (; cut_line(rest, 0, &line); rest = str_slice(rest, line.n, rest.n)) {
+        struct val *v = NULL;
+        if (json_parse(arena, NULL, line, &v, NULL) == 0 &&
+            str_is(val_text(val_get(v, "type")), "tool_start")) {
+            batch_not_begun(w->k, val_text(val_get(v, "call_id")));
+        }
+    }
+    arena_free(arena);
 }
 
 int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lines_max,
@@ -366,49 +474,9 @@ int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lin
     out->lines = w.number;
     out->bytes = w.at;
     out->torn = w.number < lines_max && w.at < log.n;
+    mark_not_begun(&w);
+    k->cold = true;
     return rc;
-}
-
-/* The settings that were not at their default. */
-static int config_of(const struct walk *w, const struct val *v, struct kernel_config *c)
-{
-    const struct {
-        const char *name;
-        int64_t *out;
-    } numbers[] = {{"max_consecutive", &c->max_consecutive},
-                   {"tool_retries", &c->tool_retries},
-                   {"tool_backoff_ms", &c->tool_backoff_ms},
-                   {"model_attempts", &c->model_attempts},
-                   {"backoff_ms", &c->backoff_ms},
-                   {"backoff_cap_ms", &c->backoff_cap_ms},
-                   {"no_progress", &c->no_progress},
-                   {"context_tokens", &c->context_tokens},
-                   {"keep_steps", &c->keep_steps}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        *numbers[i].out = number_or(v, numbers[i].name, *numbers[i].out);
-        if (*numbers[i].out < 0 || *numbers[i].out > INT32_MAX) {
-            return bad(w, 1, "a setting of the run is out of range");
-        }
-    }
-    struct str repeat = text_of(v, "repeat");
-    c->repeat = str_is(repeat, "cache")   ? REPEAT_CACHE
-                : str_is(repeat, "allow") ? REPEAT_ALLOW
-                                          : REPEAT_BLOCK;
-    c->fenced_calls = number_or(v, "fenced_calls", 0) != 0;
-    c->close_names = number_or(v, "close_names", 0) != 0;
-    c->compaction = number_or(v, "summarise", 0) != 0 ? COMPACT_SUMMARISE : COMPACT_DROP;
-    const char *const tiers[] = {"tier_read", "tier_write", "tier_danger"};
-    for (size_t i = 0; i < 3; i++) {
-        c->tiers[i] = (enum tier_policy)(number_or(v, tiers[i], TIER_POLICY_ALLOW) % 3);
-    }
-    const struct budget *b = &c->budget;
-    bool sane = c->max_consecutive >= 2 && c->model_attempts >= 1 && c->keep_steps >= 1 &&
-                b->steps >= 0 && b->tokens >= 0 && b->seconds >= 0 && b->seconds < INT32_MAX &&
-                b->cost_nano >= 0 && b->calls >= 0 && b->calls_per_reply >= 0;
-    if (!price_of(w->arena, v, c)) {
-        return bad(w, 1, "a price of the run is none");
-    }
-    return sane ? 0 : bad(w, 1, "a setting of the run is out of range");
 }
 
 int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
@@ -435,7 +503,6 @@ int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
     out->model = text_of(l.v, "model");
     out->provider = text_of(l.v, "provider");
     out->system = text_of(l.v, "system");
-    budget_of(val_get(l.v, "budget"), &out->budget);
     rc = tools_of(specs, n_specs, val_get(l.v, "tools"), out, arena, file, 1, e);
-    return rc != 0 ? rc : config_of(&w, val_get(l.v, "config"), out);
+    return rc != 0 ? rc : settings_of(&w, 1, l.v, arena, out);
 }

@@ -25,8 +25,12 @@ struct kernel_replay {
 
 /* Feeds the first lines_max lines of `log` to k, which is fresh (kernel_new with the log's own
  * configuration), and compares every line that it decides with the log, byte for byte. The commands
- * on the way are dropped; afterwards EV_RESUME makes the kernel go on. Returns 0; ERR_INPUT with
- * the first line that does not follow. Free out->missing with buf_free. */
+ * on the way are dropped; afterwards k takes EV_RESUME, which makes it go on, EV_CANCEL, and, where
+ * nobody has spoken yet, EV_USER_MESSAGE. Before any of them out->missing must be appended to the
+ * log. A driver writes a line before it acts on it, so what out->missing begins has not begun.
+ * Returns 0; ERR_INPUT with the first line that does not follow. A changed byte that says something
+ * else but nothing impossible is found at the next run_end, by its sum. Free out->missing with
+ * buf_free. */
 int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lines_max,
                   struct kernel_replay *out, struct err *e) MUST_CHECK;
 #endif

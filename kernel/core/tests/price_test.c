@@ -269,8 +269,8 @@ static void a_resumed_run_goes_on_at_its_new_price(void)
     answer(true, (struct usage){1000, 0, 0, 100, 0});
     c.price = &two;
     feed((struct event){.kind = EV_RESUME, .config = &c, .text = STR("and now?")});
-    CU_ASSERT_TRUE(
-        logged("\"changed\":{\"currency\":\"USD\",\"price\":{\"input\":2,\"output\":10}"));
+    CU_ASSERT_TRUE(logged(
+        "\"changed\":{\"config\":{\"currency\":\"USD\",\"price\":{\"input\":2,\"output\":10}}"));
     answer(true, (struct usage){1000, 300, 0, 100, 0});
     check_replay(6000000);
     c.model = STR("m-2"); /* another model at the same price */
