@@ -136,7 +136,7 @@ int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
  * carried. */
 void cassette_add_interaction(struct buf *out, const struct interaction *it);
 
-/* Prints every interaction readably, or as JSON lines (FORMATS.md). */
+/* Prints every interaction readably, or as JSON lines. */
 void cassette_show(const struct cassette *c, bool json, struct buf *out);
 
 /* Finds what would hinder a replay: nothing that could be replayed, bodies that decode to no reply,

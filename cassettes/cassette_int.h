@@ -123,7 +123,7 @@ struct reading {
 
 struct reading cassette_reading_of(const struct interaction *it, struct arena *arena);
 void cassette_reading_free(struct reading *r);
-const char *cassette_kind_name(enum interaction_kind kind); /* FORMATS.md, `cassette show --json` */
+const char *cassette_kind_name(enum interaction_kind kind); /* as `cassette show --json` has it */
 /* The name of a tool interaction's tool. */
 struct str cassette_tool_name(const struct interaction *it);
 

@@ -1,4 +1,4 @@
-/* Finds and hides credentials (C7). Shapes: the prefixes that providers document for their keys;
+/* Finds and hides credentials. Shapes: the prefixes that providers document for their keys;
  * RFC 6750 (Bearer); RFC 7468 (PEM). */
 #include "cassettes/cassette_int.h"
 

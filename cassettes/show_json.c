@@ -55,7 +55,7 @@ static void add_failure(struct buf *out, const struct failure *f)
     buf_addz(out, "}}");
 }
 
-/* A tool's call and result: more than FORMATS.md asks for, under keys of their own. */
+/* A tool's call and result, under keys of their own. */
 static void add_tool(struct buf *out, const struct interaction *it)
 {
     json_key(out, "call");

@@ -1,5 +1,5 @@
-/* Writes cassettes: the layout of DESIGN.md, in a form that PyYAML and we read as the same bytes.
- */
+/* Writes cassettes: the layout of cassettes/README.md, in a form that PyYAML and we read as the
+ * same bytes. */
 #include "cassettes/cassette_int.h"
 #include "kernel/base/base64.h"
 #include "kernel/base/json.h"

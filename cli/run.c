@@ -212,7 +212,7 @@ static bool print_result(struct running *r, const struct rig_outcome *o)
         return true; /* the log is there already, run_end too */
     }
     if (q->json) {
-        return put_out(buf_str(&r->last_line));
+        return put_text(buf_str(&r->last_line));
     }
     if (r->shown) {
         return put_out(STR("\n"));

@@ -1,4 +1,4 @@
-/* Scripted fake models (FORMATS.md, fake script). */
+/* Scripted fake models; fakellm/README.md describes the scripts. */
 #ifndef FAKELLM_FAKE_H
 #define FAKELLM_FAKE_H
 

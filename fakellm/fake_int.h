@@ -47,7 +47,7 @@ struct fake_reply {
     int64_t chunk_ms;
 };
 
-/* How an answer is spoiled; the words of FORMATS.md. FAULT_STATUS is written as `status: N`. */
+/* How an answer is spoiled; the words of a script. FAULT_STATUS is written as `status: N`. */
 #define FAKE_FAULTS(X)                                                                             \
     X(FAULT_STATUS, "status")                                                                      \
     X(FAULT_RESET, "reset")             /* the connection breaks, at once or after bytes */        \

@@ -154,7 +154,7 @@ static int load_word(struct doc d, const struct val *v, const char *key, size_t 
                     key, max, STR_FMT(str_slice(*out, 0, 60)));
 }
 
-/* Keys that FORMATS.md knows and this version does not run. */
+/* Keys that the format has and this version does not run. */
 static int refuse_unsupported(struct doc d, const struct val *v, const char *const *keys,
                               struct err *e)
 {

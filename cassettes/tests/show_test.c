@@ -51,7 +51,7 @@ static void programs_get_a_line_an_interaction(void)
         testing_skip("no examples");
         return;
     }
-    /* FORMATS.md, with what the example holds. */
+    /* Worked by hand from what the example holds. */
     const char *first =
         "{\"n\":1,\"kind\":\"chat_completions\",\"method\":\"POST\",\"uri\":"
         "\"http://127.0.0.1:8080/v1/chat/completions\",\"status\":200,\"streamed\":false,"

@@ -276,6 +276,10 @@ static void torn(void)
         if (r->status == 2) {
             CHECK_ONE_LINE(r);
         }
+        r = ASSAY("cassette", "check", file); /* which says it as a finding, once */
+        const char *told = strstr(r->out, "was cut off");
+        CU_ASSERT(told == NULL || strstr(told + 1, "was cut off") == NULL);
+        CHECK_TEXT(r->err, "");
     }
 }
 

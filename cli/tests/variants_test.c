@@ -340,7 +340,7 @@ static void use(const struct format *f, const struct variant *v, const char *scr
     }
 }
 
-/* The accepted ones, a line a path: reviewed against FORMATS.md, changed only with UPDATE=1. */
+/* The accepted ones, a line a path: reviewed by hand, changed only with UPDATE=1. */
 static void check_accepted(const struct set *s)
 {
     struct buf text = {0};

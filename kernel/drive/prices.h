@@ -1,4 +1,4 @@
-/* Price tables: what models cost (K20). prices.yaml is the one that comes with the program. */
+/* Price tables: what models cost. prices.yaml is the one that comes with the program. */
 #ifndef KERNEL_DRIVE_PRICES_H
 #define KERNEL_DRIVE_PRICES_H
 
