@@ -1,7 +1,10 @@
 /* Finds what would hinder a replay, and secrets that were written down. */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/text.h"
 
 #include <string.h>
+
+enum { CODING_CHARS = 40, WHY_CHARS = 400 };
 
 /* A place in the file. */
 struct place {
@@ -163,10 +166,11 @@ static void check_coding(struct checking *k, const struct interaction *it)
 {
     struct str coding = http_header_get(it->headers, it->n_headers, "content-encoding");
     if (coding.n > 0) {
-        struct str message = arena_printf(k->arena,
-                                          "interaction %u: the body is coded (%.*s), which assay "
-                                          "does not decode",
-                                          it->n, STR_FMT(str_slice(coding, 0, 40)));
+        struct str message =
+            arena_printf(k->arena,
+                         "interaction %u: the body is coded (%.*s), which assay "
+                         "does not decode",
+                         it->n, STR_FMT(text_preview(k->arena, coding, CODING_CHARS)));
         tell(k, it, FINDING_WARNING, "unknown_encoding", message);
     }
 }
@@ -176,7 +180,7 @@ static void check_reply(struct checking *k, const struct interaction *it)
     struct reading r = cassette_reading_of(it, k->arena);
     bool answered = it->ended == HTTP_CLEAN && it->status >= 200 && it->status < 300;
     if (r.decoder != NULL && answered && !r.result.ok && r.result.failure.class == FAIL_PROTOCOL) {
-        struct str why = str_slice(r.result.failure.message, 0, 400);
+        struct str why = text_preview(k->arena, r.result.failure.message, WHY_CHARS);
         struct str message = arena_printf(k->arena, "interaction %u: the body is no reply: %.*s",
                                           it->n, STR_FMT(why));
         tell(k, it, FINDING_ERROR, "undecodable_reply", message);

@@ -3,6 +3,7 @@
 #include "cassettes/cassette_int.h"
 #include "kernel/base/base64.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
@@ -11,6 +12,8 @@
 
 /* No session lasts longer. */
 #define TIME_MAX_MS (INT64_C(366) * 24 * 3600 * 1000)
+
+enum { SHOWN_CHARS = 40 };
 
 /* What one loading works with. */
 struct loader {
@@ -292,7 +295,7 @@ static int read_timing(struct loader *l, const struct val *response, struct inte
         return doc_fail(
             l->d, val_get(v, "ended"), l->e,
             "expected clean, reset, timeout, refused, stopped or mismatch, got \"%.*s\"",
-            STR_FMT(str_slice(ended, 0, 40)));
+            STR_FMT(text_preview(l->d.arena, ended, SHOWN_CHARS)));
     }
     return rc == 0 ? read_chunks(l, v, it) : rc;
 }
@@ -390,7 +393,7 @@ static int read_assay_header(struct loader *l, const struct val *root)
     if (rc == 0 && started.p != NULL && !time_parse(started, &started_ms)) {
         return doc_fail(l->d, val_get(v, "started_at"), l->e,
                         "expected a time such as 2026-11-29T18:00:00.000Z, got \"%.*s\"",
-                        STR_FMT(str_slice(started, 0, 40)));
+                        STR_FMT(text_preview(l->d.arena, started, SHOWN_CHARS)));
     }
     l->c->seed = (uint64_t)seed;
     return rc;

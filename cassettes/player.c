@@ -148,7 +148,7 @@ static void add_asked(struct buf *out, const struct asked *a)
         messages = val_get(a->json, "input");
     }
     if (model.n > 0) {
-        buf_fmt(out, " (model %.*s", STR_FMT(str_slice(model, 0, 100)));
+        buf_fmt(out, " (model %.*s", STR_FMT(utf8_prefix(model, PREVIEW_CHARS)));
         if (val_is(messages, VAL_ARRAY)) {
             buf_fmt(out, ", %zu message%s", messages->count, messages->count == 1 ? "" : "s");
         }

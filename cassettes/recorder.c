@@ -106,7 +106,7 @@ static void take_chunks(struct http_call *call)
     struct interaction *it = &call->it;
     struct str type = http_header_get(it->headers, it->n_headers, "content-type");
     size_t n = call->chunks.n / sizeof(struct cassette_chunk);
-    bool stream = str_is_nocase(str_slice(type, 0, 17), "text/event-stream");
+    bool stream = str_starts_nocase(type, "text/event-stream");
     if (n > 1 || (n == 1 && (stream || it->ended == HTTP_STOPPED))) {
         it->chunks = (struct cassette_chunk *)(void *)call->chunks.p;
         it->n_chunks = n;

@@ -295,11 +295,6 @@ static bool is_one_of(struct str name, const char *const *names)
     return false;
 }
 
-static bool starts_nocase(struct str s, const char *prefix)
-{
-    return str_is_nocase(str_slice(s, 0, strlen(prefix)), prefix);
-}
-
 static bool keeps_request_header(struct str name)
 {
     static const char *const names[] = {"content-type", "accept", NULL};
@@ -315,8 +310,8 @@ static bool keeps_header(const struct interaction *it, struct str name)
     if (str_is_nocase(name, "date")) {
         return http_header_get(it->headers, it->n_headers, "retry-after").p != NULL;
     }
-    return is_one_of(name, names) || starts_nocase(name, "x-ratelimit-") ||
-           starts_nocase(name, "anthropic-ratelimit-");
+    return is_one_of(name, names) || str_starts_nocase(name, "x-ratelimit-") ||
+           str_starts_nocase(name, "anthropic-ratelimit-");
 }
 
 static void add_header_values(struct buf *out, const struct http_header *headers, size_t n,
@@ -453,7 +448,7 @@ static struct str quotable_key(const struct interaction *it)
     for (size_t i = 0; i < sizeof names / sizeof names[0] && key.n == 0; i++) {
         key = http_header_get(it->request_headers, it->n_request_headers, names[i]);
     }
-    if (starts_nocase(key, "bearer ")) {
+    if (str_starts_nocase(key, "bearer ")) {
         key = str_slice(key, sizeof "bearer " - 1, key.n);
     }
     return is_error(it) && key.n >= ENDPOINT_KEY_BYTES_MIN ? key : (struct str){NULL, 0};

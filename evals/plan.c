@@ -48,30 +48,12 @@ static int check_source_options(const struct eval_options *o, struct err *e)
 
 /* ---- names ---- */
 
-static int lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
-}
-
 /* Ids become file names, and some file systems do not tell capitals apart. */
-static int compare_nocase(struct str a, struct str b)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    for (size_t i = 0; i < n; i++) {
-        int x = lower(a.p[i]);
-        int y = lower(b.p[i]);
-        if (x != y) {
-            return x - y;
-        }
-    }
-    return (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_id(const void *a, const void *b)
 {
     const struct plan_item *x = a;
     const struct plan_item *y = b;
-    return compare_nocase(x->task->id, y->task->id);
+    return str_cmp_nocase(x->task->id, y->task->id);
 }
 
 /* `sorted` holds one item a task. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fakellm/fake.h"
-#include "kernel/base/rng.h"
+#include "kernel/base/hash.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/session.h"
@@ -45,7 +45,7 @@ static void fixed_identity(struct rig *r, uint64_t seed)
 {
     struct str identity = r->options.identity;
     r->config.seed = seed;
-    r->config.run = run_id(r, rng_hash(seed, identity.p, identity.n));
+    r->config.run = run_id(r, hash64(seed, identity));
     r->config.started_at = STR(EPOCH_TEXT);
 }
 

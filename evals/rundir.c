@@ -1,6 +1,6 @@
 #include "evals/run_int.h"
 
-#include "kernel/base/rng.h"
+#include "kernel/base/hash.h"
 
 #include <cjson/cJSON.h>
 #include <dirent.h>
@@ -106,7 +106,7 @@ static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct
     struct str text = {0};
     int rc = file_read(scratch, set->path, SET_BYTES_MAX, &text, e);
     if (rc == 0) {
-        uint64_t hash = rng_hash(0, text.p, text.n); /* XXH3-64 */
+        uint64_t hash = hash64(0, text);
         cJSON *item = cJSON_CreateObject();
         bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
                     add_text(item, "path", set->path) &&

@@ -1,6 +1,6 @@
 #include "evals/run_int.h"
 
-#include "kernel/base/rng.h"
+#include "kernel/base/hash.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static uint64_t seed_of(const struct trial *t, struct str name)
     if (!live || t->o->seed == 0) {
         return 0;
     }
-    uint64_t seed = rng_hash(t->o->seed, name.p, name.n) >> 11; /* at most 2^53 */
+    uint64_t seed = hash64(t->o->seed, name) >> 11; /* at most 2^53 */
     return seed == 0 ? 1 : seed;
 }
 

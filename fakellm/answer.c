@@ -1,4 +1,5 @@
 #include "fakellm/fake_int.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/base/rng.h"
 
@@ -259,6 +260,16 @@ static void set_pieces(const struct fake_step *step, const struct fake_draft *dr
     out->n_pieces = n;
 }
 
+/* The turn goes in as little-endian bytes, so that every machine makes the same choices. */
+static uint64_t turn_seed(uint64_t seed, uint64_t turn)
+{
+    char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)(turn >> (8 * i) & 0xff);
+    }
+    return hash64(seed, (struct str){bytes, sizeof bytes});
+}
+
 void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url, struct str body,
                     struct fake_answer *out)
 {
@@ -273,7 +284,7 @@ void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url,
         set_mismatch(arena, rq.format, &why, out);
         return;
     }
-    uint64_t seed = rng_hash(f->script->seed, &rq.turn, sizeof rq.turn);
+    uint64_t seed = turn_seed(f->script->seed, (uint64_t)rq.turn);
     struct rng rng = rng_seeded(seed);
     struct fake_draft draft = {0};
     out->content_type = rq.stream ? STR("text/event-stream") : STR("application/json");

@@ -13,7 +13,6 @@ struct fake_when {
     struct text_cond *model;
     struct str *tools; /* names in order */
     size_t n_tools;
-    bool has_tools;
     int64_t turn;
 };
 
@@ -106,6 +105,9 @@ extern const char *const fake_fault_names[];
 int fake_when_load(struct doc d, const struct val *v, struct fake_when *out,
                    struct err *e) MUST_CHECK;
 void fake_when_free(struct fake_when *w);
+
+/* Whether it asks about nothing, so that every request meets it. */
+bool fake_when_is_any(const struct fake_when *w);
 
 /* Whether the request meets every condition; on false `why` (may be NULL) gets one line. */
 bool fake_when_test(const struct fake_when *w, const struct fake_request *rq, struct buf *why);

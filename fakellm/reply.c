@@ -59,26 +59,22 @@ static int load_calls(struct doc d, const struct val *v, struct fake_reply *out,
 
 static int load_usage(struct doc d, const struct val *v, struct usage *out, struct err *e)
 {
-    static const char *const keys[] = {"input", "output", "cached", "reasoning", NULL};
-    const struct val *u = NULL;
+    const struct doc_number numbers[] = {
+        {"input", 0, 0, TOKENS_MAX, &out->input},
+        {"output", 0, 0, TOKENS_MAX, &out->output},
+        {"cached", 0, 0, TOKENS_MAX, &out->cached},
+        {"reasoning", 0, 0, TOKENS_MAX, &out->reasoning},
+    };
     *out = USAGE_UNKNOWN;
-    int rc = doc_map(d, v, "usage", DOC_OPTIONAL, &u, e);
-    if (rc != 0 || u == NULL) {
-        return rc;
-    }
-    rc = doc_keys(d, u, "usage", keys, e);
-    rc = rc != 0 ? rc : doc_int(d, u, "input", DOC_OPTIONAL, 0, TOKENS_MAX, &out->input, e);
-    rc = rc != 0 ? rc : doc_int(d, u, "output", DOC_OPTIONAL, 0, TOKENS_MAX, &out->output, e);
-    rc = rc != 0 ? rc : doc_int(d, u, "cached", DOC_OPTIONAL, 0, TOKENS_MAX, &out->cached, e);
-    return rc != 0 ? rc
-                   : doc_int(d, u, "reasoning", DOC_OPTIONAL, 0, TOKENS_MAX, &out->reasoning, e);
+    return doc_numbers(d, v, "usage", "usage", numbers, sizeof numbers / sizeof numbers[0], e);
 }
 
 static int load_stop(struct doc d, const struct val *v, struct fake_reply *out, struct err *e)
 {
-#define FAKE_STOP(name, text) text,
-    static const char *const names[] = {STOP_REASONS(FAKE_STOP) NULL};
-#undef FAKE_STOP
+    const char *names[STOP_PAUSE + 2] = {0};
+    for (int i = 0; i <= STOP_PAUSE; i++) {
+        names[i] = stop_name((enum stop_reason)i);
+    }
     int stop = out->n_calls > 0 ? STOP_TOOL_USE : STOP_END_TURN;
     int rc = doc_enum(d, v, "stop", names, &stop, e);
     out->stop = (enum stop_reason)stop;

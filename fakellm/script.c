@@ -1,8 +1,9 @@
 #include "fakellm/fake_int.h"
+#include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
-enum { SCRIPT_BYTES_MAX = 16 << 20, TIMES_MAX = 1000000 };
+enum { SCRIPT_BYTES_MAX = 16 << 20, TIMES_MAX = 1000000, SHOWN_CHARS = 40 };
 
 /* `repeat` of a step: a number, or forever; `times` of a rule: a number. */
 static int load_times(struct doc d, const struct val *v, bool rule, int64_t *out, struct err *e)
@@ -14,7 +15,7 @@ static int load_times(struct doc d, const struct val *v, bool rule, int64_t *out
         return str_is(repeat->text, "forever")
                    ? 0
                    : doc_fail(d, repeat, e, "expected a number or forever, found \"%.*s\"",
-                              STR_FMT(str_slice(repeat->text, 0, 40)));
+                              STR_FMT(text_preview(d.arena, repeat->text, SHOWN_CHARS)));
     }
     return doc_int(d, v, rule ? "times" : "repeat", DOC_OPTIONAL, 1, TIMES_MAX, out, e);
 }
@@ -44,6 +45,22 @@ static int load_step(struct doc d, const struct val *v, bool rule, struct fake_s
         return doc_fail(d, fault, e, "a status fault has no reply; write them as two steps");
     }
     return rc;
+}
+
+/* What stands behind an answer that never ends would never be played. */
+static int check_reached(struct doc d, const struct val *list, const struct fake_script *s,
+                         struct err *e)
+{
+    for (size_t i = 0; i + 1 < s->n; i++) {
+        const struct fake_step *step = &s->steps[i];
+        if (step->times == FAKE_FOREVER && (!s->rules || fake_when_is_any(&step->when))) {
+            return doc_fail(d, &list->items[i + 1], e,
+                            "this %s is never reached: the one at line %u %s; take one of them out",
+                            s->rules ? "rule" : "step", step->line,
+                            s->rules ? "has no `when` and fits every request" : "repeats forever");
+        }
+    }
+    return 0;
 }
 
 static int load_script(struct doc d, const struct val *root, struct fake_script *s, struct err *e)
@@ -79,7 +96,7 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
         s->n = i + 1;
         rc = load_step(d, &list->items[i], s->rules, &s->steps[i], e);
     }
-    return rc;
+    return rc != 0 ? rc : check_reached(d, list, s, e);
 }
 
 int fake_load_doc(struct doc d, const struct val *root, struct fake_script **out, struct err *e)

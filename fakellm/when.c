@@ -7,26 +7,6 @@ static int load_cond(struct doc d, const struct val *v, const char *key, struct 
     return c == NULL ? 0 : text_cond_new(d, c, true, out, e);
 }
 
-static int load_tools(struct doc d, const struct val *v, struct fake_when *out, struct err *e)
-{
-    const struct val *list = NULL;
-    int rc = doc_list(d, v, "tools", DOC_OPTIONAL, &list, e);
-    if (rc != 0 || list == NULL) {
-        return rc;
-    }
-    out->has_tools = true;
-    out->tools = arena_array(d.arena, list->count, sizeof *out->tools);
-    out->n_tools = list->count;
-    for (size_t i = 0; i < list->count; i++) {
-        if (!val_is(&list->items[i], VAL_STRING)) {
-            return doc_fail(d, &list->items[i], e, "expected the name of a tool, found %s",
-                            val_kind_name(list->items[i].kind));
-        }
-        out->tools[i] = list->items[i].text;
-    }
-    return 0;
-}
-
 int fake_when_load(struct doc d, const struct val *v, struct fake_when *out, struct err *e)
 {
     static const char *const keys[] = {"last_user", "last_tool", "system", "model",
@@ -39,7 +19,8 @@ int fake_when_load(struct doc d, const struct val *v, struct fake_when *out, str
     rc = rc != 0 ? rc : load_cond(d, v, "last_tool", &out->last_tool, e);
     rc = rc != 0 ? rc : load_cond(d, v, "system", &out->system, e);
     rc = rc != 0 ? rc : load_cond(d, v, "model", &out->model, e);
-    rc = rc != 0 ? rc : load_tools(d, v, out, e);
+    rc = rc != 0 ? rc
+                 : doc_strings(d, v, "tools", "the name of a tool", &out->tools, &out->n_tools, e);
     return rc != 0 ? rc : doc_int(d, v, "turn", DOC_OPTIONAL, 1, INT32_MAX, &out->turn, e);
 }
 
@@ -49,6 +30,12 @@ void fake_when_free(struct fake_when *w)
     text_cond_free(w->last_tool);
     text_cond_free(w->system);
     text_cond_free(w->model);
+}
+
+bool fake_when_is_any(const struct fake_when *w)
+{
+    return w->last_user == NULL && w->last_tool == NULL && w->system == NULL && w->model == NULL &&
+           w->tools == NULL && w->turn == 0;
 }
 
 static bool test_text(const char *name, const struct text_cond *c, const struct str *s,
@@ -79,7 +66,7 @@ static void add_names(struct buf *out, const struct str *names, size_t n)
 
 static bool test_tools(const struct fake_when *w, const struct fake_request *rq, struct buf *why)
 {
-    if (!w->has_tools) {
+    if (w->tools == NULL) {
         return true;
     }
     bool same = w->n_tools == rq->n_tools;

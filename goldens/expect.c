@@ -1,6 +1,7 @@
 #include "goldens/golden_int.h"
+#include "kernel/base/text.h"
 
-enum { COUNT_MAX = 1000000000, DAY_MS = 24 * 3600 * 1000 };
+enum { COUNT_MAX = 1000000000, DAY_MS = 24 * 3600 * 1000, SHOWN_CHARS = 100 };
 
 /* One call of a list: `- now`, or `- tool: {arguments}`. */
 static int load_call(struct doc d, const struct val *v, uint32_t group, struct golden_call *out,
@@ -21,12 +22,11 @@ static int load_call(struct doc d, const struct val *v, uint32_t group, struct g
     const struct val *args = &v->members[0].value;
     out->name = v->members[0].key;
     if (args->kind != VAL_OBJECT) {
+        struct str shown = text_preview(d.arena, out->name, SHOWN_CHARS);
         return doc_fail(d, args->kind == VAL_NULL ? v : args, e,
                         "expected a map of arguments under \"%.*s\", found %s; write `- %.*s` for "
                         "any arguments and `- %.*s: {}` for none",
-                        STR_FMT(str_slice(out->name, 0, 100)), val_kind_name(args->kind),
-                        STR_FMT(str_slice(out->name, 0, 100)),
-                        STR_FMT(str_slice(out->name, 0, 100)));
+                        STR_FMT(shown), val_kind_name(args->kind), STR_FMT(shown), STR_FMT(shown));
     }
     return args_match_new(d, args, &out->args, e);
 }
@@ -90,50 +90,59 @@ static int load_calls(struct doc d, const struct val *v, struct golden_expect *o
     return rc != 0 ? rc : load_list(d, list, out, e);
 }
 
-static int load_forbid(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
-{
-    const struct val *list = NULL;
-    int rc = doc_list(d, v, "forbid", DOC_OPTIONAL, &list, e);
-    if (rc != 0 || list == NULL) {
-        return rc;
-    }
-    out->forbid = arena_array(d.arena, list->count, sizeof *out->forbid);
-    out->n_forbid = list->count;
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].kind != VAL_STRING) {
-            return doc_fail(d, &list->items[i], e, "expected the name of a tool, found %s",
-                            val_kind_name(list->items[i].kind));
-        }
-        out->forbid[i] = list->items[i].text;
-    }
-    return 0;
-}
-
 static int load_limits(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
 {
-    static const char *const keys[] = {"steps", "calls", "tokens", "cost_usd", "seconds", NULL};
-    const struct val *m = NULL;
-    int rc = doc_map(d, v, "limits", DOC_OPTIONAL, &m, e);
-    if (rc != 0 || m == NULL) {
-        return rc;
+    const struct doc_number numbers[] = {
+        {"steps", 0, 1, COUNT_MAX, &out->max_steps},
+        {"calls", 0, 0, COUNT_MAX, &out->max_calls},
+        {"tokens", 0, 0, COUNT_MAX, &out->max_tokens},
+        {"cost_usd", 9, 0, INT64_MAX, &out->max_cost_nano},
+        {"seconds", 3, 0, DAY_MS, &out->max_ms},
+    };
+    return doc_numbers(d, v, "limits", "limits", numbers, sizeof numbers / sizeof numbers[0], e);
+}
+
+/* Why no trial can pass by ending so; NULL for an end that the model is judged by. */
+static const char *never_judged(enum run_status s)
+{
+    switch (s) {
+    case RUN_MODEL_ERROR: return "the endpoint's failure, an error";
+    case RUN_CASSETTE_MISS: return "the recording's failure, an error";
+    case RUN_CANCELLED: return "an interrupted trial, which is run again";
+    case RUN_COMPLETED:
+    case RUN_MAX_STEPS:
+    case RUN_TOKEN_BUDGET:
+    case RUN_TIME_BUDGET:
+    case RUN_COST_BUDGET:
+    case RUN_CALL_BUDGET:
+    case RUN_REPEATED_CALLS:
+    case RUN_NO_PROGRESS:
+    case RUN_TRUNCATED:
+    case RUN_REFUSED:
+    case RUN_SCRIPT_MISMATCH: break;
     }
-    rc = doc_keys(d, m, "limits", keys, e);
-    rc = rc != 0 ? rc : doc_int(d, m, "steps", DOC_OPTIONAL, 1, COUNT_MAX, &out->max_steps, e);
-    rc = rc != 0 ? rc : doc_int(d, m, "calls", DOC_OPTIONAL, 0, COUNT_MAX, &out->max_calls, e);
-    rc = rc != 0 ? rc : doc_int(d, m, "tokens", DOC_OPTIONAL, 0, COUNT_MAX, &out->max_tokens, e);
-    rc = rc != 0 ? rc : doc_scaled(d, m, "cost_usd", 9, 0, INT64_MAX, &out->max_cost_nano, e);
-    return rc != 0 ? rc : doc_scaled(d, m, "seconds", 3, 0, DAY_MS, &out->max_ms, e);
+    return NULL;
 }
 
 static int load_status(struct doc d, const struct val *v, struct golden_expect *out, struct err *e)
 {
-#define GOLDEN_STATUS(name, text) text,
-    static const char *const names[] = {RUN_STATUSES(GOLDEN_STATUS) NULL};
-#undef GOLDEN_STATUS
-    int status = RUN_COMPLETED;
-    int rc = doc_enum(d, v, "status", names, &status, e);
-    out->status = (enum run_status)status;
-    return rc;
+    const struct val *at = val_get(v, "status");
+    const char *names[RUN_CANCELLED + 2] = {0};
+    size_t n = 0;
+    for (int i = 0; i <= RUN_CANCELLED; i++) {
+        if (never_judged((enum run_status)i) == NULL) {
+            names[n++] = run_status_name((enum run_status)i);
+        }
+    }
+    if (run_status_of_name(val_text(at), &out->status) && never_judged(out->status) != NULL) {
+        return doc_fail(d, at, e,
+                        "no trial passes by ending as \"%s\": that is %s; expected the status of a "
+                        "run that is judged",
+                        run_status_name(out->status), never_judged(out->status));
+    }
+    int index = 0; /* completed */
+    int rc = doc_enum(d, v, "status", names, &index, e);
+    return run_status_of_name(str_of(names[index]), &out->status) ? rc : ERR_STATE;
 }
 
 int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
@@ -153,7 +162,9 @@ int golden_expect_load(struct golden_loaded *l, const struct val *v, struct gold
     }
     int rc = doc_keys(d, v, "expect", keys, e);
     rc = rc != 0 ? rc : load_calls(d, v, out, e);
-    rc = rc != 0 ? rc : load_forbid(d, v, out, e);
+    rc = rc != 0
+             ? rc
+             : doc_strings(d, v, "forbid", "the name of a tool", &out->forbid, &out->n_forbid, e);
     rc = rc != 0 ? rc : doc_bool(d, v, "no_calls", &out->no_calls, e);
     rc = rc != 0 ? rc : load_limits(d, v, out, e);
     rc = rc != 0 ? rc : load_status(d, v, out, e);

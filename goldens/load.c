@@ -1,5 +1,6 @@
 #include "goldens/golden_int.h"
-#include "kernel/base/rng.h"
+#include "kernel/base/hash.h"
+#include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
@@ -13,6 +14,7 @@ enum {
     COUNT_MAX = 1000000000,
     TRIALS_MAX = 10000,
     SECONDS_MAX = 7 * 24 * 3600,
+    SHOWN_CHARS = 60,
 };
 
 /* What a task inherits. */
@@ -27,22 +29,15 @@ struct defaults {
 
 static int load_budget(struct doc d, const struct val *v, struct budget *out, struct err *e)
 {
-    static const char *const keys[] = {"steps", "tokens",          "seconds", "cost_usd",
-                                       "calls", "calls_per_reply", NULL};
-    const struct val *b = NULL;
-    int rc = doc_map(d, v, "budget", DOC_OPTIONAL, &b, e);
-    if (rc != 0 || b == NULL) {
-        return rc;
-    }
-    rc = doc_keys(d, b, "a budget", keys, e);
-    rc = rc != 0 ? rc : doc_int(d, b, "steps", DOC_OPTIONAL, 1, COUNT_MAX, &out->steps, e);
-    rc = rc != 0 ? rc : doc_int(d, b, "tokens", DOC_OPTIONAL, 1, COUNT_MAX, &out->tokens, e);
-    rc = rc != 0 ? rc : doc_int(d, b, "seconds", DOC_OPTIONAL, 1, SECONDS_MAX, &out->seconds, e);
-    rc = rc != 0 ? rc : doc_scaled(d, b, "cost_usd", 9, 0, INT64_MAX, &out->cost_nano, e);
-    rc = rc != 0 ? rc : doc_int(d, b, "calls", DOC_OPTIONAL, 0, COUNT_MAX, &out->calls, e);
-    return rc != 0 ? rc
-                   : doc_int(d, b, "calls_per_reply", DOC_OPTIONAL, 1, COUNT_MAX,
-                             &out->calls_per_reply, e);
+    const struct doc_number numbers[] = {
+        {"steps", 0, 1, COUNT_MAX, &out->steps},
+        {"tokens", 0, 1, COUNT_MAX, &out->tokens},
+        {"seconds", 0, 1, SECONDS_MAX, &out->seconds},
+        {"cost_usd", 9, 0, INT64_MAX, &out->cost_nano},
+        {"calls", 0, 0, COUNT_MAX, &out->calls},
+        {"calls_per_reply", 0, 1, COUNT_MAX, &out->calls_per_reply},
+    };
+    return doc_numbers(d, v, "budget", "a budget", numbers, sizeof numbers / sizeof numbers[0], e);
 }
 
 /* `system` and `tools` of a task: absent inherits, null takes it away. */
@@ -90,8 +85,9 @@ static int get_toolset(struct golden_loaded *l, const struct val *v, struct tool
                         "expected the path of a tool file, or a list of tools, found %s",
                         val_kind_name(v->kind));
     }
-    uint64_t hash = t->path != NULL ? rng_hash(0, t->path, str_of(t->path).n)
-                                    : rng_hash(0, &t->list, sizeof t->list);
+    uint64_t hash = t->path != NULL
+                        ? hash64(0, str_of(t->path))
+                        : hash64(0, (struct str){(const char *)&t->list, sizeof t->list});
     struct golden_tools **bucket = &l->tools[hash % GOLDEN_TOOLS_BUCKETS];
     for (struct golden_tools *have = *bucket; have != NULL; have = have->next) {
         bool same_path =
@@ -110,25 +106,6 @@ static int get_toolset(struct golden_loaded *l, const struct val *v, struct tool
     int rc = add_tools(l, v, t, e);
     t->broken = rc != 0;
     return rc;
-}
-
-static int load_tags(struct doc d, const struct val *v, struct golden_task *out, struct err *e)
-{
-    const struct val *tags = NULL;
-    int rc = doc_list(d, v, "tags", DOC_OPTIONAL, &tags, e);
-    if (rc != 0 || tags == NULL) {
-        return rc;
-    }
-    out->tags = arena_array(d.arena, tags->count, sizeof *out->tags);
-    out->n_tags = tags->count;
-    for (size_t i = 0; i < tags->count; i++) {
-        if (tags->items[i].kind != VAL_STRING || tags->items[i].text.n == 0) {
-            return doc_fail(d, &tags->items[i], e, "expected a tag, a word; found %s",
-                            val_kind_name(tags->items[i].kind));
-        }
-        out->tags[i] = tags->items[i].text;
-    }
-    return 0;
 }
 
 /* A word that becomes a name on disk: a task's id, a set's name. */
@@ -151,7 +128,7 @@ static int load_word(struct doc d, const struct val *v, const char *key, size_t 
     return doc_fail(d, val_get(v, key), e,
                     "the %s becomes a file name: expected 1 to %zu of the characters "
                     "A-Z a-z 0-9 _ . - and no dot first, found \"%.*s\"",
-                    key, max, STR_FMT(str_slice(*out, 0, 60)));
+                    key, max, STR_FMT(text_preview(d.arena, *out, SHOWN_CHARS)));
 }
 
 /* Keys that the format has and this version does not run. */
@@ -199,7 +176,7 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
     if (rc == 0 && out->prompt.n == 0) {
         return doc_fail(d, val_get(v, "prompt"), e, "the prompt is empty");
     }
-    rc = rc != 0 ? rc : load_tags(d, v, out, e);
+    rc = rc != 0 ? rc : doc_strings(d, v, "tags", "a tag", &out->tags, &out->n_tags, e);
     rc = rc != 0 ? rc : load_system(d, v, &out->system, e);
     rc = rc != 0 ? rc : load_budget(d, v, &out->budget, e);
     rc = rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
@@ -211,35 +188,19 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
 
 /* ---- ids ---- */
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static int compare_nocase(struct str a, struct str b)
-{
-    for (size_t i = 0; i < a.n && i < b.n; i++) {
-        int diff = (unsigned char)lower(a.p[i]) - (unsigned char)lower(b.p[i]);
-        if (diff != 0) {
-            return diff;
-        }
-    }
-    return a.n == b.n ? 0 : a.n < b.n ? -1 : 1;
-}
-
 /* Equal ids by place, so that the later of two comes second. */
 static int compare_tasks(const void *a, const void *b)
 {
     const struct golden_task *x = *(const struct golden_task *const *)a;
     const struct golden_task *y = *(const struct golden_task *const *)b;
-    int diff = compare_nocase(x->id, y->id);
+    int diff = str_cmp_nocase(x->id, y->id);
     return diff != 0 ? diff : x < y ? -1 : x > y;
 }
 
 static int compare_to_id(const void *id, const void *task)
 {
     const struct golden_task *t = *(const struct golden_task *const *)task;
-    return compare_nocase(*(const struct str *)id, t->id);
+    return str_cmp_nocase(*(const struct str *)id, t->id);
 }
 
 /* "a" where the id is "a.N" with N ≥ 2: the name that trial N of task "a" has on disk. */
@@ -269,7 +230,7 @@ static int check_ids(struct golden_loaded *l, struct err *e)
     for (size_t i = 1; i < s->n_tasks; i++) {
         const struct golden_task *a = order[i - 1];
         const struct golden_task *b = order[i];
-        if (compare_nocase(a->id, b->id) == 0) {
+        if (str_cmp_nocase(a->id, b->id) == 0) {
             return err_at(e, ERR_INPUT, s->path, b->line, b->column,
                           "the id \"%.*s\" is taken by the task at line %u (capitals do not count: "
                           "ids become file names)",

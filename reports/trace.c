@@ -339,7 +339,7 @@ static int read_event(struct printer *p, struct str line, struct err *e)
     struct err why;
     if (json_parse(p->arena, NULL, line, &v, &why) != 0) {
         return err_at(e, ERR_INPUT, p->file, p->line, why.column,
-                      "expected an event, one JSON object a line: %.800s", why.message);
+                      "expected an event, one JSON object a line: %s", why.message);
     }
     const struct val *type = val_get(v, "type");
     if (!val_is(v, VAL_OBJECT) || !val_is(type, VAL_STRING) ||

@@ -50,6 +50,9 @@ static const struct wrong wrong_files[] = {
     {HEAD REQUEST RESPONSE "    body: x\n    assay: {at_ms: -1}\n", 9, 20, "at_ms"},
     {HEAD REQUEST RESPONSE "    body: x\n    assay: {took_ms: soon}\n", 9, 22, "took_ms"},
     {HEAD REQUEST RESPONSE "    body: x\n    assay: {ended: badly}\n", 9, 20, "refused"},
+    {HEAD REQUEST RESPONSE "    body: x\n    assay: {ended: "
+                           "aéééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé}\n",
+     9, 20, "ééé…\""},
     {HEAD REQUEST RESPONSE "    body: x\n    assay: {chunks: [[5, 1], [4, 1]]}\n", 9, 30, "chunk"},
     {HEAD REQUEST RESPONSE "    body: x\n    assay: {chunks: [3]}\n", 9, 22, "chunk"},
     {HEAD REQUEST RESPONSE "    body: x\n    assay: {chunk: []}\n", 9, 13, "chunks"},

@@ -1,4 +1,5 @@
 #include "cassettes/tests/rig.h"
+#include "kernel/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,12 @@ static void a_miss_names_the_nearest_and_the_first_difference(void)
     CHECK_HOLDS(r.miss_text, "nearest is interaction 2: messages[0].content: recorded \"near\"");
     CHECK_HOLDS(r.miss_text, "\n  to record it anew: assay run --mode all --record t.yaml x");
     CU_ASSERT(str_ends(r.miss_text, " x")); /* no newline behind it */
+    rig_ask(&t.rig, t.http, CHAT,
+            "{\"model\":"
+            "\"aééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé"
+            "ééééééééééééééééééééééééééééééééééééééééééééééé\"}");
+    loop_run(t.rig.loop);
+    CU_ASSERT(utf8_invalid_at(player_report(t.p).miss_text) == SIZE_MAX);
     buf_clear(&t.rig.heard);
     rig_ask(&t.rig, t.http, "http://h/else", "");
     loop_run(t.rig.loop);

@@ -1,5 +1,6 @@
 #include "cassettes/tests/rig.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -205,6 +206,7 @@ static void every_recording_of_the_corpus_is_shown(void)
 static void note_finding(void *ctx, const struct finding *f)
 {
     struct buf *out = ctx;
+    CU_ASSERT(utf8_invalid_at(f->message) == SIZE_MAX);
     buf_fmt(out, "%u:%u %s %s; ", f->line, f->column, finding_severity_name(f->severity), f->code);
 }
 
@@ -251,6 +253,12 @@ static const char *const findings[][2] = {
     {HEAD("1") GOOD PLAIN("http://h/x", "{}") "  response: {status: 200, headers: "
                                               "{content-encoding: br}, body: !!binary 4oA=, assay: "
                                               "{at_ms: 1}}\n",
+     "6:1 warning unknown_encoding; "},
+    {HEAD("1") GOOD PLAIN(
+         "http://h/x",
+         "{}") "  response: {status: 200, headers: "
+               "{content-encoding: aéééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé}, "
+               "body: !!binary 4oA=, assay: {at_ms: 1}}\n",
      "6:1 warning unknown_encoding; "},
     {HEAD("1") GOOD PLAIN("http://h/x", "{\"a\":1}") SAYS("body: a, assay: {at_ms: 1}")
          PLAIN("http://g/x", "{\"a\":1.0}") SAYS("body: b, assay: {at_ms: 1}"),

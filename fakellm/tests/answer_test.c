@@ -287,6 +287,22 @@ static void the_same_seed_cuts_at_the_same_places(void)
     CU_ASSERT(n[0] != n[2] || first[0] != first[2]);
 }
 
+/* XXH3-64 with the seed over the turn as 8 little-endian bytes, splitmix64 from there: computed by
+ * a program of its own from their descriptions. */
+static void random_pieces_are_the_same_on_every_machine(void)
+{
+    static const size_t want[] = {34, 95, 97, 107, 121, 138};
+    struct scripted s = scripted_new(
+        "version: 1\nseed: 7\nsteps:\n- reply: {text: a b c d e f g, chunk: random}\n");
+    struct fake_answer a;
+    scripted_ask(&s, ask_stream, &a);
+    CU_ASSERT_FATAL(a.n_pieces > sizeof want / sizeof want[0]);
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        CU_ASSERT_EQUAL(a.ends[i], want[i]);
+    }
+    scripted_free(&s);
+}
+
 static void stop_reasons_reach_the_client(void)
 {
     static const struct {
@@ -414,6 +430,7 @@ TESTS(fake_answer,
       {"a_stream_carries_the_same_reply_in_pieces_with_times",
        a_stream_carries_the_same_reply_in_pieces_with_times},
       {"the_same_seed_cuts_at_the_same_places", the_same_seed_cuts_at_the_same_places},
+      {"random_pieces_are_the_same_on_every_machine", random_pieces_are_the_same_on_every_machine},
       {"stop_reasons_reach_the_client", stop_reasons_reach_the_client},
       {"each_fault_is_the_failure_it_names", each_fault_is_the_failure_it_names},
       {"faults_keep_their_details", faults_keep_their_details})

@@ -8,7 +8,7 @@
  *   /s/NAME/ANY/v1/chat/completions  the same script in a further session
  * It ends on SIGTERM, SIGINT, or when its stdin closes; steps left over are named on stderr. */
 #include "fakellm/fake_int.h"
-#include "kernel/base/rng.h"
+#include "kernel/base/hash.h"
 #include "kernel/drive/files.h"
 
 #include <errno.h>
@@ -114,7 +114,7 @@ static const char *script_path(struct arena *arena, struct str base)
 
 static struct session *session_of(struct arena *arena, struct str base, struct buf *why)
 {
-    uint64_t hash = rng_hash(0, base.p, base.n);
+    uint64_t hash = hash64(0, base);
     struct session **bucket = &state.buckets[hash % BUCKETS];
     for (struct session *s = *bucket; s != NULL; s = s->next) {
         if (str_is(base, s->key)) {

@@ -1,12 +1,16 @@
 #include "ci/testing/testing.h"
 #include "fakellm/fake.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Longer than any message shows; a cut by bytes would fall into a character. */
+#define LONG "aéééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé"
 
 static const char *const good_steps = "steps: [{reply: {text: hi}}]\n";
 
@@ -32,7 +36,12 @@ static const struct {
     {"version: 1\nsteps: [{reply: {}, when: {}}]\n", 2, 21, "when"},
     {"version: 1\nsteps: [{reply: {}, repeat: always}]\n", 2, 29, "forever"},
     {"version: 1\nsteps: [{reply: {}, repeat: 0}]\n", 2, 29, "1"},
+    {"version: 1\nsteps: [{reply: {}, repeat: " LONG "}]\n", 2, 29, "ééé…\""},
+    {"version: 1\nsteps:\n- {reply: {}}\n- {reply: {}, repeat: forever}\n- {reply: {}}\n", 5, 3,
+     "this step is never reached: the one at line 4 repeats forever"},
     {"version: 1\nrules: [{reply: {}, repeat: 1}]\n", 2, 21, "repeat"},
+    {"version: 1\nrules:\n- {when: {turn: 1}, reply: {}}\n- {when: {}, reply: {}}\n- {reply: {}}\n",
+     5, 3, "this rule is never reached: the one at line 4"},
     {"version: 1\nrules: [{reply: {}, times: forever}]\n", 2, 28, "number"},
     {"version: 1\nsteps: [{reply: }]\n", 2, 17, "map"},
     {"version: 1\nsteps: [{reply: {txt: a}}]\n", 2, 18, "text"},
@@ -62,6 +71,7 @@ static const struct {
      "regular expression"},
     {"version: 1\nsteps: [{reply: {}, expect: {tools: a}}]\n", 2, 37, "list"},
     {"version: 1\nsteps: [{reply: {}, expect: {tools: [1]}}]\n", 2, 38, "name of a tool"},
+    {"version: 1\nsteps: [{reply: {}, expect: {tools: ['']}}]\n", 2, 38, "name of a tool"},
     {"version: 1\nsteps: [{reply: {}, expect: {turn: 0}}]\n", 2, 36, "1"},
 };
 
@@ -76,12 +86,34 @@ static void names_the_place_of_every_mistake(void)
             yaml_parse(arena, "s.yaml", str_of(refused[i].yaml), YAML_CORE, &root, &e), 0);
         int rc = fake_load_doc((struct doc){arena, "s.yaml"}, root, &script, &e);
         bool good = rc == ERR_INPUT && e.line == refused[i].line && e.column == refused[i].column &&
-                    strstr(e.message, refused[i].says) != NULL && strcmp(e.file, "s.yaml") == 0;
+                    strstr(e.message, refused[i].says) != NULL && strcmp(e.file, "s.yaml") == 0 &&
+                    utf8_invalid_at(str_of(e.message)) == SIZE_MAX;
         if (!good) {
             printf("\n  case %zu: %s  gave %d at %u:%u %s\n", i, refused[i].yaml, rc, e.line,
                    e.column, e.message);
         }
         CU_ASSERT(good);
+        arena_free(arena);
+    }
+}
+
+/* A rule that answers a number of times, or some requests only, leaves others to the next. */
+static void what_ends_may_stand_before_another(void)
+{
+    static const char *const good[] = {
+        "steps: [{reply: {}, repeat: 2}, {reply: {}, repeat: forever}]",
+        "rules: [{reply: {}, times: 1}, {when: {turn: 2}, reply: {}}, {reply: {}}]",
+        "rules: [{when: {tools: []}, reply: {}}, {reply: {}}]",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        struct arena *arena = arena_new();
+        struct err e = {0};
+        struct val *root;
+        struct fake_script *script = NULL;
+        struct str text = arena_printf(arena, "version: 1\n%s\n", good[i]);
+        CU_ASSERT_EQUAL_FATAL(yaml_parse(arena, NULL, text, YAML_CORE, &root, &e), 0);
+        CU_ASSERT_EQUAL(fake_load_doc((struct doc){arena, NULL}, root, &script, &e), 0);
+        fake_free(script);
         arena_free(arena);
     }
 }
@@ -158,6 +190,7 @@ static void the_schema_refuses_wrong_scripts(void)
         "{version: 1, steps: [{fault: {status: 200}}]}",
         "{version: 1, steps: [{reply: {}, expect: {last_user: {like: a}}}]}",
         "{version: 1, rules: [{reply: {}, repeat: 2}]}",
+        "{version: 1, steps: [{reply: {}, expect: {tools: ['']}}]}",
     };
     struct arena *arena = arena_new();
     struct err e = {0};
@@ -177,6 +210,7 @@ static void the_schema_refuses_wrong_scripts(void)
 }
 
 TESTS(fake_load, {"names_the_place_of_every_mistake", names_the_place_of_every_mistake},
+      {"what_ends_may_stand_before_another", what_ends_may_stand_before_another},
       {"takes_defaults_where_nothing_is_said", takes_defaults_where_nothing_is_said},
       {"tells_a_missing_file_from_a_bad_one", tells_a_missing_file_from_a_bad_one},
       {"shipped_scripts_load_and_fit_their_schema", shipped_scripts_load_and_fit_their_schema},

@@ -1,6 +1,7 @@
 #include "ci/testing/testing.h"
 #include "goldens/golden.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
@@ -17,6 +18,9 @@ static int load_text(struct arena *arena, const char *text, struct golden_set **
 
 #define HEAD "version: 1\nname: s\n"
 #define TASK HEAD "tasks:\n- id: a\n  prompt: p\n"
+
+/* Longer than any message shows; a cut by bytes would fall into a character. */
+#define LONG "aéééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé"
 
 /* What is refused, where, and a part of what is said. */
 static const struct {
@@ -50,6 +54,7 @@ static const struct {
     {"version: 1\nname: ../up\ntasks: [{id: a, prompt: p}]\n", 2, 7, "file name"},
     {HEAD "tasks: [{id: a/b, prompt: p}]\n", 3, 14, "file name"},
     {HEAD "tasks: [{id: '', prompt: p}]\n", 3, 14, "file name"},
+    {HEAD "tasks: [{id: " LONG ", prompt: p}]\n", 3, 14, "ééé…\""},
     {HEAD "tasks: [{id: '..', prompt: p}]\n", 3, 14, "file name"},
     {HEAD "tasks: [{id: 5, prompt: p}]\n", 3, 14, "string"},
     {HEAD "tasks: [{id: a, turns: []}]\n", 3, 24, "does not support"},
@@ -59,6 +64,7 @@ static const struct {
     {HEAD "tasks:\n- {id: a.2, prompt: p}\n- {id: a, prompt: p}\n", 4, 3, "further trial"},
     {TASK "  tags: x\n", 6, 9, "list"},
     {TASK "  tags: [1]\n", 6, 10, "tag"},
+    {TASK "  tags: [a, '']\n", 6, 13, "tag"},
     {TASK "  expect: x\n", 6, 11, "map"},
     {TASK "  expect: {call: {}}\n", 6, 12, "calls"},
     {TASK "  expect: {calls: []}\n", 6, 19, "map"},
@@ -69,10 +75,12 @@ static const struct {
     {TASK "  expect: {calls: {list: [{a: {}, b: {}}]}}\n", 6, 27, "one key"},
     {TASK "  expect: {calls: {list: [{a: 5}]}}\n", 6, 31, "`- a: {}`"},
     {TASK "  expect: {calls: {list: [a: ]}}\n", 6, 27, "`- a: {}`"},
+    {TASK "  expect: {calls: {list: [" LONG LONG ": ]}}\n", 6, 27, "ééé…: {}`"},
     {TASK "  expect: {calls: {list: [{parallel: []}]}}\n", 6, 38, "at least one"},
     {TASK "  expect: {calls: {list: [{a: {x: {regex: '('}}}]}}\n", 6, 43, "regular expression"},
     {TASK "  expect: {forbid: a}\n", 6, 20, "list"},
     {TASK "  expect: {forbid: [{}]}\n", 6, 21, "name of a tool"},
+    {TASK "  expect: {forbid: ['']}\n", 6, 21, "name of a tool"},
     {TASK "  expect: {no_calls: 1}\n", 6, 22, "true"},
     {TASK "  expect: {no_calls: true, calls: {list: [a]}}\n", 6, 22, "contradicts"},
     {TASK "  expect: {answer: 4.2}\n", 6, 20, "a number"},
@@ -93,6 +101,10 @@ static const struct {
     {TASK "  expect: {limits: {stepz: 1}}\n", 6, 21, "steps"},
     {TASK "  expect: {limits: {seconds: x}}\n", 6, 30, "number"},
     {TASK "  expect: {status: done}\n", 6, 20, "completed"},
+    {TASK "  expect: {status: model_error}\n", 6, 20, "no trial passes by ending as"},
+    {TASK "  expect: {status: cassette_miss}\n", 6, 20, "an error"},
+    {TASK "  expect: {status: cancelled}\n", 6, 20, "run again"},
+    {TASK "  expect: {status: cancelld}\n", 6, 20, "\"script_mismatch\", got"},
 };
 
 static void names_the_place_of_every_mistake(void)
@@ -105,7 +117,8 @@ static void names_the_place_of_every_mistake(void)
         CU_ASSERT_EQUAL_FATAL(file_replace(path, str_of(refused[i].yaml), &e), 0);
         int rc = golden_load(path, &set, &e);
         bool good = rc == ERR_INPUT && e.line == refused[i].line && e.column == refused[i].column &&
-                    strstr(e.message, refused[i].says) != NULL;
+                    strstr(e.message, refused[i].says) != NULL &&
+                    utf8_invalid_at(str_of(e.message)) == SIZE_MAX;
         if (!good) {
             printf("\n  case %zu: %s  gave %d at %u:%u %s\n", i, refused[i].yaml, rc, e.line,
                    e.column, e.message);

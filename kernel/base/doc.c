@@ -9,14 +9,11 @@ enum { SHOWN_CHARS = 40, RANGE_BYTES = 128, KEYS_COMPARED_MAX = 1000 };
 int doc_fail(struct doc d, const struct val *v, struct err *e, const char *fmt, ...)
 {
     va_list args;
-    struct err plain;
     va_start(args, fmt);
-    if (vsnprintf(plain.message, sizeof plain.message, fmt, args) < 0) {
-        plain.message[0] = '\0';
-    }
+    int rc = err_vat(e, ERR_INPUT, d.file, v == NULL ? 0 : v->line, v == NULL ? 0 : v->column, fmt,
+                     args);
     va_end(args);
-    return err_at(e, ERR_INPUT, d.file, v == NULL ? 0 : v->line, v == NULL ? 0 : v->column, "%s",
-                  plain.message);
+    return rc;
 }
 
 /* What was found, for messages: `a string "x"`, `a number 3`, `true`, `a list`. */
@@ -250,6 +247,27 @@ int doc_list(struct doc d, const struct val *v, const char *key, enum doc_need n
     return 0;
 }
 
+int doc_strings(struct doc d, const struct val *v, const char *key, const char *what,
+                struct str **out, size_t *n, struct err *e)
+{
+    const struct val *list = NULL;
+    int rc = doc_list(d, v, key, DOC_OPTIONAL, &list, e);
+    if (rc != 0 || list == NULL) {
+        return rc;
+    }
+    *out = arena_array(d.arena, list->count, sizeof **out);
+    *n = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct val *item = &list->items[i];
+        if (item->kind != VAL_STRING || item->text.n == 0) {
+            return doc_fail(d, item, e, "\"%s\" lists strings: expected %s, got %.*s", key, what,
+                            STR_FMT(found(d, item)));
+        }
+        (*out)[i] = item->text;
+    }
+    return 0;
+}
+
 int doc_map(struct doc d, const struct val *v, const char *key, enum doc_need need,
             const struct val **out, struct err *e)
 {
@@ -282,6 +300,27 @@ int doc_scaled(struct doc d, const struct val *v, const char *key, int scale, in
     }
     *out = value;
     return 0;
+}
+
+int doc_numbers(struct doc d, const struct val *v, const char *key, const char *what,
+                const struct doc_number *numbers, size_t n, struct err *e)
+{
+    const struct val *map = NULL;
+    int rc = doc_map(d, v, key, DOC_OPTIONAL, &map, e);
+    if (rc != 0 || map == NULL) {
+        return rc;
+    }
+    const char **keys = arena_array(d.arena, n + 1, sizeof *keys);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = numbers[i].key;
+    }
+    rc = doc_keys(d, map, what, keys, e);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct doc_number *x = &numbers[i];
+        rc = x->scale == 0 ? doc_int(d, map, x->key, DOC_OPTIONAL, x->min, x->max, x->out, e)
+                           : doc_scaled(d, map, x->key, x->scale, x->min, x->max, x->out, e);
+    }
+    return rc;
 }
 
 int doc_enum(struct doc d, const struct val *v, const char *key, const char *const *names, int *out,

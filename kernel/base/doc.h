@@ -41,10 +41,28 @@ int doc_list(struct doc d, const struct val *v, const char *key, enum doc_need n
 int doc_map(struct doc d, const struct val *v, const char *key, enum doc_need need,
             const struct val **out, struct err *e) MUST_CHECK;
 
+/* A list of strings, none of them empty; `what` names one in messages ("the name of a tool"). The
+ * array lives in the document's arena; it is not NULL where the list is there, though empty. */
+int doc_strings(struct doc d, const struct val *v, const char *key, const char *what,
+                struct str **out, size_t *n, struct err *e) MUST_CHECK;
+
 /* A number as an integer in units of 10^-scale, in [min, max] of those units: seconds with scale 3
  * give milliseconds, USD with scale 9 nano-dollars. */
 int doc_scaled(struct doc d, const struct val *v, const char *key, int scale, int64_t min,
                int64_t max, int64_t *out, struct err *e) MUST_CHECK;
+
+/* A member that is a whole number (scale 0) or one in units of 10^-scale, in [min, max]. */
+struct doc_number {
+    const char *key;
+    int scale;
+    int64_t min;
+    int64_t max;
+    int64_t *out;
+};
+
+/* A map that holds nothing but those numbers, each optional; `what` names it in messages. */
+int doc_numbers(struct doc d, const struct val *v, const char *key, const char *what,
+                const struct doc_number *numbers, size_t n, struct err *e) MUST_CHECK;
 
 /* One of `names` (NULL-terminated) as its index; anything else is an error that lists them. */
 int doc_enum(struct doc d, const struct val *v, const char *key, const char *const *names, int *out,

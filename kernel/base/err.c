@@ -3,9 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fill(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
-                 const char *fmt, va_list args)
+#include "kernel/base/text.h"
+
+int err_vat(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
+            const char *fmt, va_list args)
 {
+    if (e == NULL) {
+        return code;
+    }
     e->code = code;
     e->line = line;
     e->column = column;
@@ -21,28 +26,26 @@ static void fill(struct err *e, int code, const char *file, uint32_t line, uint3
     if (vsnprintf(e->message, sizeof e->message, fmt, args) < 0) {
         e->message[0] = '\0';
     }
+    e->message[utf8_whole(str_of(e->message)).n] = '\0';
+    return code;
 }
 
 int err_set(struct err *e, int code, const char *fmt, ...)
 {
-    if (e != NULL) {
-        va_list args;
-        va_start(args, fmt);
-        fill(e, code, NULL, 0, 0, fmt, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, fmt);
+    err_vat(e, code, NULL, 0, 0, fmt, args);
+    va_end(args);
     return code;
 }
 
 int err_at(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
            const char *fmt, ...)
 {
-    if (e != NULL) {
-        va_list args;
-        va_start(args, fmt);
-        fill(e, code, file, line, column, fmt, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, fmt);
+    err_vat(e, code, file, line, column, fmt, args);
+    va_end(args);
     return code;
 }
 

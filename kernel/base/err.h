@@ -20,7 +20,8 @@ enum err_code {
 };
 
 /* What went wrong. `file` is the user's file ("" when there is none), `line` and `column` count
- * from 1 (0 = unknown). The message says what was found, what was expected and what to try. */
+ * from 1 (0 = unknown). The message says what was found, what was expected and what to try; one
+ * that is too long is cut at a character. */
 struct err {
     int code;
     uint32_t line;
@@ -36,6 +37,10 @@ int err_set(struct err *e, int code, const char *fmt, ...) __attribute__((format
  */
 int err_at(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
            const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+
+/* The same with the arguments of `fmt` as a list. */
+int err_vat(struct err *e, int code, const char *file, uint32_t line, uint32_t column,
+            const char *fmt, va_list args) __attribute__((format(printf, 6, 0)));
 
 /* Writes "file:line:column: message" (the parts that are known) into out[0..size), cut if needed,
  * always terminated. Returns out. */

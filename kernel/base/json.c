@@ -7,7 +7,7 @@
 #include "kernel/base/text.h"
 #include "kernel/base/val_int.h"
 
-enum { FOUND_CHARS_MAX = 20, MESSAGE_BYTES = 400 };
+enum { FOUND_CHARS_MAX = 20 };
 
 /* CUT: the text ended where more was needed; WRONG: no continuation can make it valid. */
 enum failure { FAILURE_NONE, FAILURE_WRONG, FAILURE_CUT };
@@ -38,16 +38,12 @@ static int fail(struct parser *p, int code, size_t at, const char *fmt, ...)
 {
     p->failure = p->failure == FAILURE_NONE ? FAILURE_WRONG : p->failure;
     if (p->e != NULL) {
-        char message[MESSAGE_BYTES];
-        va_list args;
-        va_start(args, fmt);
-        if (vsnprintf(message, sizeof message, fmt, args) < 0) {
-            message[0] = '\0';
-        }
-        va_end(args);
         uint32_t line, column;
+        va_list args;
         text_place(p->text, at, &line, &column);
-        err_at(p->e, code, p->file, line, column, "%s", message);
+        va_start(args, fmt);
+        err_vat(p->e, code, p->file, line, column, fmt, args);
+        va_end(args);
     }
     return code;
 }

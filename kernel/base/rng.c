@@ -1,10 +1,5 @@
 #include "kernel/base/rng.h"
 
-#include <stddef.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 struct rng rng_seeded(uint64_t seed)
 {
     return (struct rng){seed};
@@ -29,9 +24,4 @@ uint64_t rng_below(struct rng *r, uint64_t bound)
         v = rng_next(r);
     }
     return v % bound;
-}
-
-uint64_t rng_hash(uint64_t seed, const void *p, uint64_t n)
-{
-    return XXH3_64bits_withSeed(p, (size_t)n, seed);
 }

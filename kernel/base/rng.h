@@ -3,7 +3,7 @@
 #ifndef KERNEL_BASE_RNG_H
 #define KERNEL_BASE_RNG_H
 
-#include <stdint.h>
+#include "kernel/base/hash.h"
 
 struct rng {
     uint64_t state;
@@ -15,6 +15,9 @@ uint64_t rng_next(struct rng *r);
 /* Uniform in [0, bound); bound 0 gives 0. */
 uint64_t rng_below(struct rng *r, uint64_t bound);
 
-/* One 64-bit value from a seed and a text, for streams that must not depend on order of use. */
-uint64_t rng_hash(uint64_t seed, const void *p, uint64_t n);
+/* The old name of hash64, for kernel/core alone until it has moved. */
+static inline uint64_t rng_hash(uint64_t seed, const void *p, size_t n)
+{
+    return hash64(seed, (struct str){p, n});
+}
 #endif

@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "kernel/base/dec.h"
+#include "kernel/base/text.h"
 #include "kernel/base/val_int.h"
+
+enum { TYPE_CHARS = 40, REFERENCE_CHARS = 200 };
 
 /* What a keyword's value is, and so how it is read. */
 enum keyword_kind {
@@ -125,12 +128,11 @@ static int compile(struct compiler *c, const struct val *v, const struct resourc
 __attribute__((format(printf, 4, 5))) static int fail(struct compiler *c, int code,
                                                       const struct val *at, const char *fmt, ...)
 {
-    char message[512];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(message, sizeof message, fmt, args);
+    int rc = err_vat(c->e, code, NULL, at->line, at->column, fmt, args);
     va_end(args);
-    return err_at(c->e, code, NULL, at->line, at->column, "%s", n < 0 ? fmt : message);
+    return rc;
 }
 
 /* ---- the table of compiled values ---- */
@@ -358,7 +360,7 @@ static int read_type(struct compiler *c, const struct val *v, unsigned *out)
             return 0;
         }
     }
-    struct str found = str_slice(val_text(v), 0, 40);
+    struct str found = text_preview(c->s->arena, val_text(v), TYPE_CHARS);
     return fail(c, ERR_INPUT, v,
                 "%.*s%sis no type; types are null, boolean, integer, number, string, array, object",
                 STR_FMT(found), found.n > 0 ? " " : "this ");
@@ -566,7 +568,7 @@ static int resolve_pointer(struct compiler *c, const struct val *at, const struc
         v = step_into(v, next_token(c->s->arena, &pointer));
         if (v == NULL) {
             return fail(c, ERR_INPUT, at, "the reference %.*s leads nowhere",
-                        STR_FMT(str_slice(at->text, 0, 200)));
+                        STR_FMT(text_preview(c->s->arena, at->text, REFERENCE_CHARS)));
         }
         const struct node *passed = known_node(c, v);
         r = passed != NULL ? passed->resource : r;
@@ -588,7 +590,7 @@ static struct anchor *find_anchor(const struct schema *s, const struct resource 
 static int resolve(struct compiler *c, struct reference ref)
 {
     struct str text = ref.at->text;
-    struct str shown = str_slice(text, 0, 200);
+    struct str shown = text_preview(c->s->arena, text, REFERENCE_CHARS);
     struct node *from = ref.from;
     struct node **out = ref.dynamic ? &from->dynamic_ref : &from->ref;
     struct str uri = uri_resolve(c->s->arena, from->resource->uri, text);

@@ -17,7 +17,7 @@
 #include "kernel/base/text.h"
 #include "kernel/base/val_int.h"
 
-enum { SHOWN_BYTES = 60, LIST_BYTES = 200, BRANCH_BYTES = 300, BRANCHES_SHOWN = 3 };
+enum { SHOWN_CHARS = 60, LIST_CHARS = 200, BRANCH_BYTES = 300, BRANCHES_SHOWN = 3 };
 
 /* Where in the instance: a chain from the value to the root. */
 struct place {
@@ -61,15 +61,19 @@ static void add_place(struct buf *out, const struct place *at)
             buf_fmt(out, "%s[%zu]", i == n ? "value" : "", chain[i - 1]->index);
         } else {
             buf_addz(out, i == n ? "" : ".");
-            buf_add(out, utf8_prefix(chain[i - 1]->key, SHOWN_BYTES));
+            buf_add(out, utf8_prefix(chain[i - 1]->key, SHOWN_CHARS));
         }
     }
 }
 
 static void add_compact(struct buf *out, const struct val *v, size_t max)
 {
-    struct buf text = {.max = max * 2};
-    json_add(&text, v);
+    struct buf text = {.max = max * 8};
+    if (v->kind == VAL_STRING) {
+        json_add_string(&text, utf8_prefix(v->text, max)); /* the whole might not fit */
+    } else {
+        json_add(&text, v);
+    }
     struct str shown = utf8_prefix(buf_str(&text), max);
     buf_add(out, shown);
     if (shown.n < text.n || text.truncated) {
@@ -87,7 +91,7 @@ static void add_found(struct buf *out, const struct val *v)
     case VAL_STRING:
         buf_addz(out, val_kind_name(v->kind));
         buf_char(out, ' ');
-        add_compact(out, v, SHOWN_BYTES);
+        add_compact(out, v, SHOWN_CHARS);
         break;
     case VAL_ARRAY:
     case VAL_OBJECT: buf_fmt(out, "%s of %zu", val_kind_name(v->kind), v->count); break;
@@ -122,7 +126,7 @@ static bool expected(struct check *c, const struct subject *s, const char *what,
 {
     if (wants_reason(c)) {
         tell(c, s->at, "expected %s", what);
-        buf_add(c->why, str_slice(detail, 0, LIST_BYTES));
+        buf_add(c->why, utf8_prefix(detail, LIST_CHARS));
         buf_addz(c->why, ", got ");
         add_found(c->why, s->v);
     }
@@ -195,7 +199,7 @@ static bool expected_value(struct check *c, const struct subject *s, const char 
         return false;
     }
     struct buf text = {0};
-    add_compact(&text, wanted, LIST_BYTES / 2);
+    add_compact(&text, wanted, LIST_CHARS / 2);
     expected(c, s, what, buf_str(&text));
     buf_free(&text);
     return false;
@@ -382,12 +386,12 @@ static bool unknown_member(struct check *c, const struct node *n, const struct p
     buf_addz(c->why, n->properties.n == 0 ? "no members" : "only ");
     size_t start = c->why->n;
     for (size_t i = 0; i < n->properties.n; i++) {
-        if (c->why->n - start > LIST_BYTES) {
+        if (c->why->n - start > LIST_CHARS) {
             buf_addz(c->why, ", …");
             break;
         }
         buf_addz(c->why, i == 0 ? "" : ", ");
-        buf_add(c->why, utf8_prefix(n->properties.items[i].key, SHOWN_BYTES));
+        buf_add(c->why, utf8_prefix(n->properties.items[i].key, SHOWN_CHARS));
     }
     return false;
 }

@@ -46,22 +46,31 @@ int str_cmp(struct str a, struct str b)
     return a.n == b.n ? 0 : a.n < b.n ? -1 : 1;
 }
 
-static char lower(char c)
+static int lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
+}
+
+int str_cmp_nocase(struct str a, struct str b)
+{
+    for (size_t i = 0; i < a.n && i < b.n; i++) {
+        int diff = lower(a.p[i]) - lower(b.p[i]);
+        if (diff != 0) {
+            return diff;
+        }
+    }
+    return a.n == b.n ? 0 : a.n < b.n ? -1 : 1;
 }
 
 bool str_is_nocase(struct str a, const char *z)
 {
-    if (a.n != strlen(z)) {
-        return false;
-    }
-    for (size_t i = 0; i < a.n; i++) {
-        if (lower(a.p[i]) != lower(z[i])) {
-            return false;
-        }
-    }
-    return true;
+    struct str b = str_of(z);
+    return a.n == b.n && str_cmp_nocase(a, b) == 0;
+}
+
+bool str_starts_nocase(struct str a, const char *prefix)
+{
+    return str_is_nocase(str_slice(a, 0, strlen(prefix)), prefix);
 }
 
 size_t str_find(struct str s, struct str needle)

@@ -28,8 +28,10 @@ bool str_ends(struct str a, const char *suffix);
 /* Byte order, like memcmp, the shorter first. < 0, 0, > 0. */
 int str_cmp(struct str a, struct str b);
 
-/* ASCII letters compared without case. */
+/* The same with ASCII letters taken as lower case, in every locale. */
 bool str_is_nocase(struct str a, const char *z);
+bool str_starts_nocase(struct str a, const char *prefix);
+int str_cmp_nocase(struct str a, struct str b);
 
 /* Where `needle` begins in `s`, or SIZE_MAX. The empty needle is found at 0. */
 size_t str_find(struct str s, struct str needle);

@@ -154,6 +154,17 @@ struct str utf8_suffix(struct str s, size_t max_chars)
     return str_slice(s, skip_chars(s, total - max_chars, &left), s.n);
 }
 
+struct str utf8_whole(struct str s)
+{
+    size_t at = s.n;
+    while (at > 0 && s.n - at < 3 && ((unsigned char)s.p[at - 1] & 0xC0) == 0x80) {
+        at--;
+    }
+    bool leads = at > 0 && (unsigned char)s.p[at - 1] >= 0xC0;
+    bool cut = leads && sequence((const unsigned char *)s.p + at - 1, s.n - at + 1) == 0;
+    return str_slice(s, 0, cut ? at - 1 : s.n);
+}
+
 void text_place(struct str s, size_t at, uint32_t *line, uint32_t *column)
 {
     struct str before = str_slice(s, 0, at);

@@ -29,6 +29,9 @@ struct str utf8_prefix(struct str s, size_t max_chars);
 /* The longest suffix of at most max_chars characters, cut at a character. */
 struct str utf8_suffix(struct str s, size_t max_chars);
 
+/* s without the part of a character that a cut by bytes may have left at its end. */
+struct str utf8_whole(struct str s);
+
 /* Line and column (from 1, in characters) of byte `at`. */
 void text_place(struct str s, size_t at, uint32_t *line, uint32_t *column);
 

@@ -3,10 +3,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 #include <yaml.h>
 
 #include "kernel/base/base64.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml_int.h"
@@ -27,7 +27,7 @@ struct names {
 
 static struct slot *names_probe(struct slot *slots, size_t cap, struct str name)
 {
-    size_t at = (size_t)XXH3_64bits(name.n == 0 ? "" : name.p, name.n) & (cap - 1);
+    size_t at = (size_t)hash64(0, name) & (cap - 1);
     while (slots[at].value != 0 && !str_eq(slots[at].name, name)) {
         at = (at + 1) & (cap - 1);
     }
@@ -227,10 +227,11 @@ static const char tag_prefix[] = "tag:yaml.org,2002:";
 static int bad_tag(struct load *l, const struct val *v, const char *tag)
 {
     bool standard = strncmp(tag, tag_prefix, sizeof tag_prefix - 1) == 0;
+    struct str name = str_of(standard ? tag + sizeof tag_prefix - 1 : tag);
     return FAIL(l, v->line, v->column,
-                "the tag %s%.60s is not known here; expected !!str, !!int, !!float, !!bool, "
+                "the tag %s%.*s is not known here; expected !!str, !!int, !!float, !!bool, "
                 "!!null, !!binary, !!map or !!seq, or no tag at all",
-                standard ? "!!" : "", standard ? tag + sizeof tag_prefix - 1 : tag);
+                standard ? "!!" : "", STR_FMT(text_preview(l->arena, name, SHOWN_CHARS)));
 }
 
 static int bad_value(struct load *l, const struct val *v, struct str text, const char *tag,

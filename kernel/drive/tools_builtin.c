@@ -71,19 +71,10 @@ void builtin_names(struct buf *out)
     }
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static bool contains_nocase(struct str s, struct str word)
 {
     for (size_t i = 0; i + word.n <= s.n; i++) {
-        size_t k = 0;
-        while (k < word.n && lower(s.p[i + k]) == lower(word.p[k])) {
-            k++;
-        }
-        if (k == word.n) {
+        if (str_cmp_nocase(str_slice(s, i, i + word.n), word) == 0) {
             return true;
         }
     }

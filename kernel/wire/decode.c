@@ -46,12 +46,6 @@ static bool status_ok(int status)
     return status >= 200 && status <= 299;
 }
 
-static bool starts_nocase(struct str s, const char *prefix)
-{
-    struct str head = str_slice(s, 0, str_of(prefix).n);
-    return str_is_nocase(head, prefix);
-}
-
 struct wire_decoder *wire_decoder_new(enum wire_format f, int status,
                                       const struct http_header *headers, size_t n_headers)
 {
@@ -60,7 +54,7 @@ struct wire_decoder *wire_decoder_new(enum wire_format f, int status,
     d->format = f;
     d->status = status;
     d->retry_after_ms = error_retry_after_ms(headers, n_headers);
-    d->says_stream = starts_nocase(type, "text/event-stream");
+    d->says_stream = str_starts_nocase(type, "text/event-stream");
     d->arena = arena_new();
     d->draft.arena = d->arena;
     d->draft.usage = USAGE_UNKNOWN;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/base/text.h"
 #include "kernel/wire/wire_int.h"
 
 void draft_free(struct draft *d)
@@ -90,7 +91,7 @@ void draft_fmt(struct draft *d, enum fail_class class, int status, const char *f
     va_end(args);
     assert(n >= 0);
     size_t size = (size_t)n < sizeof text ? (size_t)n : sizeof text - 1;
-    draft_fail(d, class, status, (struct str){text, size});
+    draft_fail(d, class, status, utf8_whole((struct str){text, size}));
 }
 
 void draft_finish(struct draft *d, enum stop_reason stop, struct str raw)

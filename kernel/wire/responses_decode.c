@@ -1,8 +1,9 @@
 /* Answers of OpenAI Responses. Source: OpenAI API reference, "Responses" and "Streaming events". */
+#include "kernel/base/text.h"
 #include "kernel/wire/wire_int.h"
 
 /* INDEX_SETTLED: of an item that is complete and came without output_index. */
-enum { INDEX_NONE = -1, INDEX_SETTLED = -2 };
+enum { INDEX_NONE = -1, INDEX_SETTLED = -2, STATUS_CHARS = 40 };
 
 static const struct stop_word incomplete_words[] = {
     {"max_output_tokens", STOP_MAX_TOKENS},
@@ -132,7 +133,7 @@ static void fail_response(struct draft *d, const struct val *v, struct str statu
         error_fail(d, 200, v, STR(""));
     } else {
         draft_fmt(d, FAIL_SERVER, 0, "the response ended with status \"%.*s\"",
-                  STR_FMT(str_slice(status, 0, 40)));
+                  STR_FMT(text_preview(d->arena, status, STATUS_CHARS)));
     }
 }
 

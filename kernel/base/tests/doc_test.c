@@ -120,6 +120,46 @@ static void types_and_ranges(void)
     CHECK(cases, read_task);
 }
 
+static int read_lists(struct doc d, const struct val *v, struct err *e)
+{
+    struct str *names = NULL;
+    size_t n = 7;
+    int64_t steps = -1, nano = -1;
+    const struct doc_number numbers[] = {{"steps", 0, 1, 9, &steps},
+                                         {"cost", 9, 0, 1500000000, &nano}};
+    int rc = doc_strings(d, v, "names", "the name of a tool", &names, &n, e);
+    rc = rc != 0 ? rc : doc_numbers(d, v, "budget", "a budget", numbers, 2, e);
+    if (rc != 0) {
+        return rc;
+    }
+    bool absent = val_get(v, "names") == NULL;
+    CU_ASSERT(absent ? names == NULL && n == 7 : names != NULL);
+    CU_ASSERT(absent || n == 0 || (n == 2 && str_is(names[0], "a") && str_is(names[1], "b")));
+    CU_ASSERT(val_get(v, "budget") == NULL || (steps == 3 && nano == 250000000));
+    return 0;
+}
+
+static void lists_of_strings_and_maps_of_numbers(void)
+{
+    static const struct doc_case cases[] = {
+        {"{names: [a, b], budget: {cost: 0.25, steps: 3}}", ""},
+        {"{names: []}", ""},
+        {"{other: 1}", ""},
+        {"{names: a}", "1:9: \"names\" must be a list, got a string \"a\""},
+        {"{names: [a, 5]}",
+         "1:13: \"names\" lists strings: expected the name of a tool, got a number 5"},
+        {"{names: ['']}",
+         "1:10: \"names\" lists strings: expected the name of a tool, got a string \"\""},
+        {"{budget: 5}", "1:10: \"budget\" must be a map, got a number 5"},
+        {"{budget: {steps: 0.5}}",
+         "1:18: \"steps\" must be a whole number between 1 and 9, got a number 0.5"},
+        {"{budget: {cost: 2}}",
+         "1:17: \"cost\" must be a number between 0 and 1.5, got a number 2"},
+        {"{budget: {step: 2}}", "1:11: unknown key \"step\" in a budget; did you mean \"steps\"?"},
+    };
+    CHECK(cases, read_lists);
+}
+
 static void versions(void)
 {
     static const struct doc_case cases[] = {
@@ -161,4 +201,5 @@ static void values(void)
 
 TESTS(doc, {"doc_names_unknown_keys_and_the_closest", unknown_keys},
       {"doc_refuses_wrong_types_and_ranges_at_their_place", types_and_ranges},
+      {"doc_reads_lists_of_strings_and_maps_of_numbers", lists_of_strings_and_maps_of_numbers},
       {"doc_wants_version_1", versions}, {"doc_reads_values_in_their_units", values})

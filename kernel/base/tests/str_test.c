@@ -5,7 +5,9 @@
 #include "ci/testing/testing.h"
 #include "kernel/base/arena.h"
 #include "kernel/base/err.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/rng.h"
+#include "kernel/base/text.h"
 
 static void compares_by_bytes(void)
 {
@@ -19,6 +21,14 @@ static void compares_by_bytes(void)
     CU_ASSERT(str_is_nocase(STR("Content-TYPE"), "content-type"));
     CU_ASSERT(!str_is_nocase(STR("content"), "contents"));
     CU_ASSERT(!str_is_nocase(STR("["), "{"));
+    CU_ASSERT(str_starts_nocase(STR("Bearer x"), "bearer "));
+    CU_ASSERT(!str_starts_nocase(STR("Bea"), "bearer"));
+    CU_ASSERT(str_starts_nocase(str_of(NULL), ""));
+    CU_ASSERT(str_cmp_nocase(STR("aB"), STR("Ab")) == 0);
+    CU_ASSERT(str_cmp_nocase(STR("A"), STR("b")) < 0);
+    CU_ASSERT(str_cmp_nocase(STR("_"), STR("A")) < 0); /* as lower case: '_' before 'a' */
+    CU_ASSERT(str_cmp_nocase(STR("ab"), STR("A")) > 0);
+    CU_ASSERT(str_cmp_nocase(STR("\xC3"), STR("z")) > 0);
 }
 
 static void finds_and_cuts(void)
@@ -109,6 +119,15 @@ static void error_text_shows_the_known_parts(void)
     CHECK_TEXT(err_text(&e, out, sizeof out), "a.yaml: bad");
     CHECK_TEXT(err_text(&e, out, 7), "a.yaml");
     CU_ASSERT(err_set(NULL, ERR_IO, "nobody listens") == ERR_IO);
+    char words[2048]; /* of three bytes each, so that a cut falls into one for two of the starts */
+    for (size_t i = 0; i + 3 < sizeof words; i += 3) {
+        memcpy(words + i, "汉", 4);
+    }
+    for (const char *start = "xx"; *start != '\0'; start++) {
+        CU_ASSERT(err_set(&e, ERR_INPUT, "%s%s", start, words) == ERR_INPUT);
+        CU_ASSERT(strlen(e.message) > sizeof e.message - 4);
+        CU_ASSERT(utf8_invalid_at(str_of(e.message)) == SIZE_MAX);
+    }
 }
 
 /* The first outputs for seed 1234567, as published with many splitmix64 implementations (for
@@ -138,10 +157,16 @@ static void random_numbers_stay_below_the_bound(void)
     }
     CU_ASSERT(rng_below(&r, 0) == 0);
     CU_ASSERT(rng_below(&r, 1) == 0);
-    CU_ASSERT(rng_hash(1, "a", 1) == rng_hash(1, "a", 1));
-    CU_ASSERT(rng_hash(1, "a", 1) != rng_hash(2, "a", 1));
-    CU_ASSERT(rng_hash(1, "a", 1) != rng_hash(1, "b", 1));
-    CU_ASSERT(rng_hash(1, "", 0) != rng_hash(1, "\0", 1));
+}
+
+/* From xxHash's own sanity tests (the empty text), and what xxhsum -H3 shows. */
+static void hashes_are_xxh3(void)
+{
+    CU_ASSERT(hash64(0, STR("")) == 0x2D06800538D394C2u);
+    CU_ASSERT(hash64(0, str_of(NULL)) == 0x2D06800538D394C2u);
+    CU_ASSERT(hash64(0x9E3779B185EBCA8Du, STR("")) == 0xA8A6B918B2F0364Au);
+    CU_ASSERT(hash64(0, STR("a")) == 0xE6C632B61E964E1Fu);
+    CU_ASSERT(hash64(0, STR("abc")) == 0x78AF5F94892F3950u);
 }
 
 TESTS(str, {"str_compares_by_bytes", compares_by_bytes}, {"str_finds_and_cuts", finds_and_cuts},
@@ -149,4 +174,5 @@ TESTS(str, {"str_compares_by_bytes", compares_by_bytes}, {"str_finds_and_cuts", 
       {"arena_gives_zeroed_aligned_memory", arena_gives_zeroed_aligned_memory},
       {"err_text_shows_the_known_parts", error_text_shows_the_known_parts},
       {"rng_is_splitmix64", random_numbers_are_splitmix64},
-      {"rng_stays_below_the_bound", random_numbers_stay_below_the_bound})
+      {"rng_stays_below_the_bound", random_numbers_stay_below_the_bound},
+      {"hash64_is_xxh3", hashes_are_xxh3})

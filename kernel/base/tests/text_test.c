@@ -219,6 +219,29 @@ static void truncation_of_a_long_result(void)
     arena_free(a);
 }
 
+static void a_cut_character_is_dropped(void)
+{
+    static const struct {
+        const char *text;
+        size_t kept;
+    } cases[] = {
+        {"", 0},
+        {"ab", 2},
+        {"aé", 3},
+        {"a\xC3", 1},
+        {"a\xE6\xB1", 1},
+        {"a\xE6", 1},
+        {"汉", 3},
+        {"\xF0\x9F\x98", 0},
+        {"😀", 4},
+        {"\xF0\x9F\x98x", 4},
+        {"\x80\x80\x80", 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        CU_ASSERT_EQUAL(utf8_whole(str_of(cases[i].text)).n, cases[i].kept);
+    }
+}
+
 static void preview_is_one_line(void)
 {
     struct arena *a = arena_new();
@@ -278,6 +301,7 @@ TESTS(text, {"utf8_finds_the_first_bad_byte", finds_the_first_byte_that_is_not_u
       {"text_closest_is_a_likely_slip", closest_is_a_likely_slip},
       {"text_truncation_keeps_two_thirds_and_one_third", truncation_keeps_two_thirds_and_one_third},
       {"text_truncation_of_a_long_result", truncation_of_a_long_result},
+      {"utf8_drops_a_cut_character", a_cut_character_is_dropped},
       {"text_preview_is_one_line", preview_is_one_line},
       {"text_knows_what_a_terminal_obeys", controls_are_not_shown},
       {"text_for_a_terminal_keeps_lines_and_tabs", plain_text_keeps_lines_and_tabs})

@@ -113,6 +113,12 @@ static void tags(void)
     static const struct yaml_case errors[] = {
         {"a: !!python/tuple [1]", "-2 1:4 the tag !!python/tuple is not known"},
         {"a:\n  - !foo 1", "-2 2:5 the tag !foo is not known"},
+        {"!"
+         "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
+         "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
+         "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9"
+         "%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9%C3%A9 1",
+         "-2 1:1 the tag !ééééééééééééééééééééééééééééééééééééééé… is not known"},
         {"a: !!int x", "-2 1:4 a whole number expected after !!int, got \"x\""},
         {"a: !!int 1.5", "-2 1:4 a whole number"},
         {"a: !!bool 1", "-2 1:4 true or false"},
