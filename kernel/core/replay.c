@@ -476,6 +476,7 @@ int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lin
     out->torn = w.number < lines_max && w.at < log.n;
     mark_not_begun(&w);
     k->cold = true;
+    out->config = k->config;
     return rc;
 }
 

@@ -19,6 +19,7 @@ struct kernel_replay {
     size_t lines; /* out: whole lines that were taken */
     size_t bytes; /* out: their bytes */
     bool torn;    /* out: something is behind them: a last line without its newline */
+    struct kernel_config config; /* out: as the last resume line left it; views until kernel_free */
     struct buf
         missing; /* out: lines that follow from the last event, and that the log was cut before */
 };
