@@ -308,8 +308,8 @@ static void a_price_that_is_none_is_told(void)
         "{\"input\":\"1\",\"output\":1}",
         "{\"input\":1e9,\"output\":1}",
         "{\"input\":1,\"output\":1,\"above\":[{\"tokens\":0,\"input\":1,\"output\":1}]}",
-        "{\"input\":1,\"output\":1,\"above\":[{\"tokens\":9,\"input\":1,\"output\":1},"
-        "{\"tokens\":9,\"input\":1,\"output\":1}]}",
+        ("{\"input\":1,\"output\":1,\"above\":[{\"tokens\":9,\"input\":1,\"output\":1},"
+         "{\"tokens\":9,\"input\":1,\"output\":1}]}"),
         "{\"input\":1,\"output\":1,\"above\":[{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}",
     };
     for (size_t i = 0; i < sizeof prices / sizeof prices[0]; i++) {
