@@ -91,6 +91,13 @@ struct transport *player_transport(struct player *p);
 struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
                                bool (*runs_without)(void *ctx, struct str name), void *ctx);
 
+/* Takes what a run had used before it was cut off, before anything is asked: the first model
+ * requests in the recorded order, and the recording of one tool call. More than there is: no
+ * matter.
+ */
+void player_skip_requests(struct player *p, size_t n);
+void player_skip_call(struct player *p, struct str name, struct str arguments);
+
 /* What went wrong so far, for people, one finding a paragraph: misses (nearest recording, first
  * differing path with both values, or that the recording ends; the command that mends it), drift
  * (order), unused interactions. The lines behind a finding's first are indented by two spaces; no

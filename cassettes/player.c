@@ -671,6 +671,40 @@ struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
     return &p->toolbox.base;
 }
 
+/* Marks the next recording of the key as given. */
+static void skip(struct player *p, struct key key)
+{
+    uint32_t i = cassette_index_take(p->answers, key);
+    if (i != INDEX_NONE) {
+        p->used[i] = true;
+    }
+}
+
+void player_skip_requests(struct player *p, size_t n)
+{
+    for (size_t i = 0; i < p->c->n && n > 0; i++) {
+        const struct interaction *it = &p->c->items[i];
+        struct asked a = recorded_of(it);
+        if (it->tool) {
+            continue;
+        }
+        n--;
+        skip(p, answer_key(p, &a, false));
+        uint32_t first =
+            cassette_index_first(p->places, cassette_key_of_place(it->method, it->uri));
+        p->requests[first]++;
+    }
+}
+
+void player_skip_call(struct player *p, struct str name, struct str arguments)
+{
+    struct arena *arena = arena_new();
+    struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(name));
+    struct asked a = asked_of(arena, STR("CALL"), uri, arguments);
+    skip(p, answer_key(p, &a, true));
+    arena_free(arena);
+}
+
 static size_t list_unused(struct player *p)
 {
     size_t n = 0;

@@ -44,6 +44,18 @@ void fake_session_free(struct fake_session *f)
     free(f);
 }
 
+void fake_session_skip(struct fake_session *f, size_t requests)
+{
+    const struct fake_script *s = f->script;
+    f->requests += (int64_t)requests;
+    for (size_t i = 0; i < requests && !s->rules && f->step < s->n; i++) {
+        const struct fake_step *step = &s->steps[f->step];
+        f->calls_sent += (int64_t)step->reply.n_calls;
+        f->used[f->step]++;
+        f->step += f->used[f->step] >= step->times ? 1 : 0;
+    }
+}
+
 /* ---- reading the request ---- */
 
 static void set_mismatch(struct arena *arena, enum wire_format format, struct buf *message,

@@ -24,6 +24,9 @@ const char *fake_path(const struct fake_script *s); /* its file; NULL = its docu
 struct fake_session;
 struct fake_session *fake_session_new(const struct fake_script *s);
 void fake_session_free(struct fake_session *f);
+/* Moves on as if so many requests had been made and had fitted, before any is: for a run that goes
+ * on where another process left it. Rules are as if none had been used. */
+void fake_session_skip(struct fake_session *f, size_t requests);
 
 /* What to answer to one request: an HTTP answer in pieces with their times. Valid until the next
  * call or free. */

@@ -11,9 +11,10 @@ struct tool_run; /* one call under way; owned by the toolbox, gone after its end
 struct tool_request {
     struct str call_id;
     struct str name;
-    struct str arguments; /* a JSON object */
-    uint32_t order;       /* of the call in the run, from 1; passed on to sched_post */
-    int64_t attempt;      /* from 1 */
+    struct str arguments;  /* a JSON object */
+    uint32_t order;        /* of the call in the run, from 1; passed on to sched_post */
+    int64_t attempt;       /* from 1 */
+    struct str request_id; /* as in struct command: the same for each attempt and after a resume */
 };
 
 /* Exactly one end, never from inside start. `output` is raw: not yet truncated. With `miss` set the

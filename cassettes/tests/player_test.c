@@ -62,6 +62,30 @@ static const char keyed[] = FILE_OF(
                 ANSWER("second", "took_ms: 0") ASK("http://h/v1/plain?q=1", "not json")
                     ANSWER("third", "took_ms: 0"));
 
+/* A run that goes on takes up behind what its log holds already. */
+static void what_a_run_had_used_is_skipped(void)
+{
+    begin(FILE_OF(ASK(CHAT, "{\"model\":\"m\"}") ANSWER("first", "took_ms: 0") TOOL(
+              "f", "{\"a\":1}") "    status: {code: 200, message: OK}\n    headers: "
+                                "{}\n" ANSWER("one", "took_ms: 0")
+                                    TOOL("f", "{\"a\":1}") "    status: {code: 200, "
+                                                           "message: OK}\n    headers: "
+                                                           "{}\n" ANSWER("two", "took_ms: 0")
+                                                               ASK(CHAT, "{\"model\":\"m\"}")
+                                                                   ANSWER("second", "took_ms: 0")),
+          CASSETTE_BODY);
+    player_skip_requests(t.p, 1);
+    player_skip_call(t.p, STR("f"), STR("{\"a\": 1}"));
+    player_skip_call(t.p, STR("g"), STR("{}")); /* was not recorded */
+    ask(CHAT, "{\"model\":\"m\"}", "200[0]@0 +second@0 .clean@0");
+    rig_call(&t.rig, t.tools, "f", "{\"a\":1}", 1);
+    loop_run(t.rig.loop);
+    RIG_HEARD(&t.rig, "ok(two)@0");
+    CU_ASSERT_EQUAL(player_report(t.p).unused, 0);
+    player_skip_requests(t.p, 9);
+    end();
+}
+
 static void equal_requests_get_their_answers_in_order(void)
 {
     begin(keyed, CASSETTE_BODY);
@@ -411,6 +435,7 @@ static void what_is_open_is_freed_with_the_player(void)
 TESTS(player,
       {"player_gives_equal_requests_their_answers_in_order",
        equal_requests_get_their_answers_in_order},
+      {"player_goes_on_behind_what_a_run_had_used", what_a_run_had_used_is_skipped},
       {"player_serves_no_recording_twice", a_used_recording_is_not_served_twice},
       {"player_names_the_nearest_and_the_first_difference",
        a_miss_names_the_nearest_and_the_first_difference},

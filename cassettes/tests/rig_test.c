@@ -117,7 +117,7 @@ struct http_call *rig_ask(struct rig *r, struct transport *t, const char *url, c
 struct tool_run *rig_call(struct rig *r, struct toolbox *t, const char *name, const char *arguments,
                           uint32_t order)
 {
-    struct tool_request rq = {STR("c1"), str_of(name), str_of(arguments), order, 1};
+    struct tool_request rq = {STR("c1"), str_of(name), str_of(arguments), order, 1, STR("r1")};
     return t->ops->start(t, &rq, rig_tool_sink(r));
 }
 

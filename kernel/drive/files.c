@@ -221,6 +221,23 @@ int file_rename(const char *from, const char *to, struct err *e)
     return reason == 0 ? 0 : fail_io(e, to, "cannot rename the file to this", reason);
 }
 
+int file_cut(const char *path, uint64_t bytes, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int reason = fd < 0 || ftruncate(fd, (off_t)bytes) != 0 || fsync(fd) != 0 ? errno : 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return reason == 0 ? 0 : fail_io(e, path, "cannot cut the file", reason);
+}
+
+bool path_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 /* ---- files that grow ---- */
 
 struct appender {

@@ -32,6 +32,11 @@ int appender_add(struct appender *a, struct str data, struct err *e) MUST_CHECK;
 /* fsync and close; frees a in every case. */
 int appender_close(struct appender *a, struct err *e) MUST_CHECK;
 
+/* Cuts a file to its first `bytes` bytes and flushes it. ERR_IO. */
+int file_cut(const char *path, uint64_t bytes, struct err *e) MUST_CHECK;
+/* Whether both paths lead to one file that is there. */
+bool path_same(const char *a, const char *b);
+
 /* Creates a folder and its parents. ERR_IO, also when something else has the name. */
 int dir_make(const char *path, struct err *e) MUST_CHECK;
 bool path_exists(const char *path);

@@ -216,7 +216,8 @@ static void call_tool(struct session *s, const struct command *c)
                               .name = c->name,
                               .arguments = c->arguments,
                               .order = c->order,
-                              .attempt = c->attempt};
+                              .attempt = c->attempt,
+                              .request_id = c->request_id};
     struct tool_sink sink = {.ctx = t, .end = on_tool_end};
     t->run = s->o.tools->ops->start(s->o.tools, &rq, sink);
 }

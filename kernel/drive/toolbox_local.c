@@ -127,6 +127,7 @@ static void start_command(struct tool_run *r, size_t tool, const struct tool_req
         .argv = def->argv,
         .dir = def->dir,
         .input = rq->arguments,
+        .request_id = rq->request_id,
         .limit_ms = sched_is_virtual(b->sched) ? b->set->specs[tool].timeout_ms : 0,
         .ctx = r,
         .done = command_done,

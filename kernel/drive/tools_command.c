@@ -268,18 +268,23 @@ static void init_handles(struct job *j)
     j->streams = 2;
 }
 
-/* The variables a command may see. */
-static char **environment(struct arena *arena)
+/* The variables a command may see, and the one that names this call, by which a command can tell a
+ * call that it has carried out already (K25). */
+static char **environment(struct arena *arena, struct str request_id)
 {
     static const char *const allowed[] = {"PATH", "HOME", "LANG", "TZ", "TMPDIR"};
     enum { N = sizeof allowed / sizeof allowed[0] };
-    char **env = arena_array(arena, N + 1, sizeof *env);
+    char **env = arena_array(arena, N + 2, sizeof *env);
     size_t n = 0;
     for (size_t i = 0; i < N; i++) {
         const char *value = getenv(allowed[i]);
         if (value != NULL) {
             env[n++] = arena_cstr(arena, arena_printf(arena, "%s=%s", allowed[i], value));
         }
+    }
+    if (request_id.n > 0) {
+        env[n] =
+            arena_cstr(arena, arena_printf(arena, "ASSAY_REQUEST_ID=%.*s", STR_FMT(request_id)));
     }
     return env;
 }
@@ -302,7 +307,7 @@ static int spawn(struct job *j)
         .exit_cb = on_exit_of_process,
         .file = argv[0],
         .args = argv,
-        .env = environment(j->arena),
+        .env = environment(j->arena, j->options.request_id),
         .cwd = j->options.dir,
         .flags = UV_PROCESS_DETACHED,
         .stdio_count = 3,
@@ -374,6 +379,7 @@ struct job *job_start(const struct job_options *o, struct arena *arena, struct t
     j->options = *o;
     j->arena = arena_new();
     j->options.input = arena_str(j->arena, o->input);
+    j->options.request_id = arena_str(j->arena, o->request_id);
     j->state = JOB_QUEUED;
     if (children.running < COMMANDS_MAX) {
         return run_job(j, arena, output) ? j : NULL;

@@ -83,8 +83,9 @@ struct job_options {
     struct loop *loop;
     char *const *argv;
     const char *dir;
-    struct str input; /* for stdin; copied */
-    int64_t limit_ms; /* real time after which it is killed with TIMEOUT; 0 = no limit */
+    struct str input;      /* for stdin; copied */
+    struct str request_id; /* for ASSAY_REQUEST_ID in its environment; copied; n 0 = none */
+    int64_t limit_ms;      /* real time after which it is killed with TIMEOUT; 0 = no limit */
     void *ctx;
     /* Once, never from inside job_start; views of output live until it returns. Not after job_stop.
      */

@@ -87,7 +87,8 @@ static struct tool_run *call(const char *id, uint32_t order, const char *name,
                                     .name = str_of(name),
                                     .arguments = str_of(arguments),
                                     .order = order,
-                                    .attempt = 1};
+                                    .attempt = 1,
+                                    .request_id = STR("0123-7")};
     size_t before = t.seen.n;
     struct tool_run *run = t.box->ops->start(t.box, &rq, (struct tool_sink){kept, note});
     CU_ASSERT_EQUAL(t.seen.n, before); /* nothing from inside start */
@@ -318,6 +319,7 @@ static void commands_answer(void)
           "- {name: dies, command: [sh, -c, \"kill -9 $$\"]}\n"
           "- {name: none, command: [no-such-program-here]}\n"
           "- {name: deaf, command: [\"true\"]}\n"
+          "- {name: which, command: [sh, -c, \"echo $ASSAY_REQUEST_ID\"]}\n"
           "- {name: flood, command: [sh, -c, \"while :; do echo 0123456789abcdef; done\"]}\n"
           "- {name: hang, timeout_ms: 50, command: [sh, -c, \"sleep 600 & sleep 600\"]}\n"
           "- {name: leaves, command: [sh, -c, \"sleep 600 & echo done\"]}\n");
@@ -340,6 +342,8 @@ static void commands_answer(void)
     expect("a@0 TIMEOUT!: the command sh took longer than 50 ms\n");
     call("a", 9, "leaves", "{}");
     expect("a@0 done\n");
+    call("a", 10, "which", "{}");
+    expect("a@0 0123-7\n");
     end();
 }
 
