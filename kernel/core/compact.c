@@ -10,8 +10,9 @@
 enum {
     SHORT_RESULT_CHARS = 400,
     MARKER_CHARS_MAX = 100, /* of text_truncate */
-    MESSAGE_TOKENS = 4,
-    NOTICE_TOKENS = 32 /* what a notice without a summary takes at most */
+    MESSAGE_TOKENS = 4,     /* what frames a message or a call */
+    TOOL_TOKENS = 8,        /* what frames a tool's definition */
+    NOTICE_TOKENS = 32      /* what a notice without a summary takes at most */
 };
 
 static int64_t size_of(const struct message *m)
@@ -21,6 +22,21 @@ static int64_t size_of(const struct message *m)
         n += MESSAGE_TOKENS + text_tokens(m->calls[i].name) + text_tokens(m->calls[i].arguments);
     }
     return n;
+}
+
+void size_tools(struct kernel *k)
+{
+    const struct kernel_config *c = &k->config;
+    int64_t before = k->tools_size;
+    k->tools_size = 0;
+    for (size_t i = 0; i < c->n_tools; i++) {
+        k->tools_size += TOOL_TOKENS + text_tokens(c->tools[i].name) +
+                         text_tokens(c->tools[i].description) + text_tokens(c->tools[i].parameters);
+    }
+    k->size += k->tools_size - before;
+    if (k->size_left > 0) { /* they are in what could not be got below */
+        k->size_left += k->tools_size - before;
+    }
 }
 
 static void grow(struct kernel *k)

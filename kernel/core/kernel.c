@@ -213,6 +213,7 @@ struct kernel *kernel_new(const struct kernel_config *config)
     k->rng = rng_seeded(config->seed);
     k->always = arena_array(k->arena, config->n_tools, sizeof *k->always);
     k->cost_nano = config->price == NULL ? -1 : 0;
+    size_tools(k);
     if (config->system.p != NULL) {
         remember(k, (struct message){.role = ROLE_SYSTEM, .content = own_text(k, config->system)});
     }

@@ -75,7 +75,8 @@ struct kernel_config {
     int64_t max_consecutive; /* identical calls in a row that end the run; ≥ 2 */
     int64_t no_progress;     /* results in a row that add nothing new end the run; 0 = off (K10) */
     enum tier_policy tiers[3]; /* by enum tool_tier */
-    int64_t context_tokens;    /* the estimate above which the history is compacted; 0 = never */
+    int64_t context_tokens;    /* the estimate of a request, its tools among it, above which the
+                                  history is compacted; 0 = never */
     enum compaction compaction;
     int64_t keep_steps; /* newest steps that compaction leaves whole; ≥ 1 */
     bool fenced_calls;  /* a call written as JSON in a fenced block of the text counts (K15) */

@@ -105,10 +105,11 @@ struct kernel {
     int64_t pauses_same; /* replies in a row with the same text and no call */
     uint64_t last_text;
 
-    int64_t *sizes;    /* estimated tokens of each message of the history */
-    int64_t size;      /* their sum */
-    int64_t size_left; /* what the last compaction could not get below; 0 = none */
-    size_t dropping;   /* STATE_SUMMARY: messages [first, first + dropping) are being summarised */
+    int64_t *sizes;     /* estimated tokens of each message of the history */
+    int64_t tools_size; /* of the tools' definitions, which go with each request */
+    int64_t size;       /* all of these: what a request takes */
+    int64_t size_left;  /* what the last compaction could not get below; 0 = none */
+    size_t dropping;    /* STATE_SUMMARY: messages [first, first + dropping) are being summarised */
     size_t dropping_from;
     int64_t shortened; /* STATE_SUMMARY: results shortened before */
 
@@ -279,6 +280,9 @@ void calls_forget(struct kernel *k);
 void call_learn(struct kernel *k, const struct call *c);
 
 /* ---- compact.c: keeping the history within its size (K17) ---- */
+
+/* Takes the tools of k->config into the size, in the place of those before. */
+void size_tools(struct kernel *k);
 
 /* Appends a message; what was handed out in a command stays where it is. */
 void remember(struct kernel *k, struct message m);

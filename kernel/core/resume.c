@@ -32,6 +32,7 @@ static void reconfigure(struct kernel *k, const struct kernel_config *to)
         k->cost_nano = -1; /* amounts of two currencies have no sum */
     }
     change_tools(k, &before);
+    size_tools(k);
 }
 
 /* Whether the user is next: nobody has spoken yet, or the run has said its last words. */
