@@ -140,11 +140,10 @@ void error_fail(struct draft *d, int status, const struct val *v, struct str bod
         return;
     }
     struct str preview = text_preview(d->arena, str_trim(body), WIRE_PREVIEW_CHARS);
-    if (preview.n == 0) {
-        draft_fmt(d, class, status, "HTTP status %d without a body", status);
-    } else {
-        draft_fmt(d, class, status, "HTTP status %d: %.*s", status, STR_FMT(preview));
-    }
+    draft_fail(d, class, status,
+               preview.n > 0 ? preview
+               : v != NULL   ? STR("an error without a message")
+                             : STR("no body"));
 }
 
 /* A number of units ("2", "1.5") as milliseconds; -1 for anything else. */
