@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "evals/resume.h"
 #include "fakellm/fake.h"
 #include "kernel/base/hash.h"
 #include "kernel/drive/endpoint.h"
@@ -199,7 +200,9 @@ static int write_trace(struct rig *r, struct str lines)
         return 0;
     }
     if (rc == 0 && r->trace == NULL) {
-        rc = appender_open(r->options.trace, APPEND_TRUNCATE, &r->trace, &r->log_error);
+        rc = r->options.resume != NULL
+                 ? resumed_trace(r->options.resume, r->options.trace, &r->trace, &r->log_error)
+                 : appender_open(r->options.trace, APPEND_TRUNCATE, &r->trace, &r->log_error);
     }
     return rc != 0 ? rc : appender_add(r->trace, lines, &r->log_error);
 }
@@ -244,11 +247,9 @@ static void start_session(struct rig *r)
                                         .note = on_note,
                                         .note_ctx = r};
     r->llm = llm_endpoint(transport, &endpoint);
-    r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
-    r->config.system = o->system;
-    r->config.budget = o->budget;
     struct session_options session = {.config = r->config,
                                       .prompt = o->prompt,
+                                      .resume = o->resume == NULL ? NULL : o->resume->kernel,
                                       .llm = r->llm,
                                       .tools = r->tools,
                                       .sched = r->sched,
@@ -260,6 +261,59 @@ static void start_session(struct rig *r)
                                       .delta = o->delta == NULL ? NULL : on_delta,
                                       .done = on_done};
     r->session = session_new(&session);
+    if (o->resume != NULL) {
+        o->resume->kernel = NULL; /* the session's now */
+    }
+}
+
+static void set_price(struct rig *r)
+{
+    const struct prices *prices = r->options.prices == NULL ? prices_shipped() : r->options.prices;
+    r->config.price = prices_find(prices, r->config.model, &r->config.currency);
+}
+
+/* The settings of a new run that the options say. */
+static void configure(struct rig *r)
+{
+    r->config.tools = toolset_specs(r->options.tools, &r->config.n_tools);
+    r->config.system = r->options.system;
+    r->config.budget = r->options.budget;
+    set_price(r);
+}
+
+/* A run that goes on has the settings of its log, but for what the options change. */
+static void reconfigure(struct rig *r)
+{
+    struct rig_options *o = &r->options;
+    r->config = o->resume->config;
+    r->config.budget = o->budget;
+    if (o->tools != NULL) {
+        r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
+    } else {
+        o->tools = o->resume->builtins;
+    }
+    bool other = o->model.n > 0 && !str_eq(o->model, r->config.model);
+    r->config.model = other ? o->model : r->config.model;
+    if (other || o->prices != NULL) {
+        set_price(r);
+    }
+}
+
+/* Moves clock and source on to where the log ends. */
+static void catch_up(struct rig *r)
+{
+    const struct resumed *from = r->options.resume;
+    sched_skip(r->sched, kernel_now(from->kernel));
+    if (r->fake != NULL) {
+        fake_session_skip(r->fake, from->requests);
+    }
+    if (r->player == NULL) {
+        return;
+    }
+    player_skip_requests(r->player, from->requests);
+    for (size_t i = 0; i < from->n_calls; i++) {
+        player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
+    }
 }
 
 static int build(struct rig *r, struct loop *loop, struct err *e)
@@ -269,12 +323,17 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    if (r->config.model.n == 0) {
+    if (r->config.model.n == 0 && r->options.resume == NULL) {
         return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
     }
+    if (r->options.resume != NULL) {
+        reconfigure(r);
+    } else {
+        configure(r);
+    }
     if (!time_parse(r->config.started_at, &r->started_at_ms)) {
-        return err_set(e, ERR_INPUT, "%s: started_at is no time like %s", r->options.path,
-                       EPOCH_TEXT);
+        const char *file = r->options.resume != NULL ? r->options.resume->path : r->options.path;
+        return err_set(e, ERR_INPUT, "%s: started_at is no time like %s", file, EPOCH_TEXT);
     }
     if (r->options.source != EVAL_REPLAY) {
         rc = toolset_programs(r->options.tools, e);
@@ -285,6 +344,9 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     r->sched = live ? sched_real(loop) : sched_virtual(loop);
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
+    if (rc == 0 && r->options.resume != NULL) {
+        catch_up(r);
+    }
     if (rc == 0) {
         start_session(r);
     }

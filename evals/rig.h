@@ -6,8 +6,10 @@
 #include "cassettes/cassette.h"
 #include "evals/eval.h"
 #include "kernel/drive/loop.h"
+#include "kernel/drive/prices.h"
 
 struct rig;
+struct resumed; /* resume.h */
 
 struct rig_options {
     enum eval_source source;
@@ -15,12 +17,18 @@ struct rig_options {
     bool overwrite;   /* EVAL_RECORD: an existing cassette is replaced */
     enum cassette_match match;
     const struct toolset *tools; /* must outlive the rig, like all views here */
+    /* A run to go on with, which this one takes the kernel of; NULL = a new run. Run id, seed,
+     * start and system message are then the log's, so are the model (n 0), the tools (NULL, which
+     * must be built in) and the price (no model and no prices); the prompt may be NULL. Not for
+     * EVAL_RECORD. */
+    struct resumed *resume;
     struct str prompt;
     struct str system; /* p NULL = none */
     struct budget budget;
-    struct str model;    /* n 0 = the script's or the cassette's */
-    struct str base_url; /* n 0 = the provider's own */
-    struct str api_key;  /* n 0 = none */
+    struct str model;            /* n 0 = the script's or the cassette's */
+    const struct prices *prices; /* what the model may cost; NULL = as shipped */
+    struct str base_url;         /* n 0 = the provider's own */
+    struct str api_key;          /* n 0 = none */
     /* In a replay what its cassette's first request has counts where these leave it open. */
     bool stream;
     struct str temperature; /* number text; n 0 = not sent */

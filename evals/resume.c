@@ -1,0 +1,230 @@
+#include "evals/resume.h"
+
+#include "kernel/base/json.h"
+#include "kernel/core/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const builtin_names[] = {"calculator", "search_docs", "now", "task_done"};
+
+static int add_builtins(struct toolset *t, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof builtin_names / sizeof builtin_names[0]; i++) {
+        rc = toolset_add_builtin(t, str_of(builtin_names[i]), e);
+    }
+    return rc;
+}
+
+/* The specs of `tools`, then of the built-in tools: the first of a name counts. */
+static const struct tool_spec *all_specs(struct resumed *r, const struct toolset *tools, size_t *n)
+{
+    size_t given = 0, built_in = 0;
+    const struct tool_spec *a = tools == NULL ? NULL : toolset_specs(tools, &given);
+    const struct tool_spec *b = toolset_specs(r->builtins, &built_in);
+    struct tool_spec *specs = arena_array(r->arena, given + built_in, sizeof *specs);
+    for (size_t i = 0; i < given; i++) {
+        specs[i] = a[i];
+    }
+    for (size_t i = 0; i < built_in; i++) {
+        specs[given + i] = b[i];
+    }
+    *n = given + built_in;
+    return specs;
+}
+
+/* ---- what the world has answered already ---- */
+
+/* The word behind "type" in a line that the kernel could have written. */
+static struct str type_of(struct str line)
+{
+    const struct str key = STR("\"type\":\"");
+    size_t at = str_find(str_slice(line, 0, 80), key);
+    struct str word = at == SIZE_MAX ? STR("") : str_slice(line, at + key.n, line.n);
+    return str_slice(word, 0, str_find(word, STR("\"")));
+}
+
+/* Whether the request was answered at all, as a script or a recording counts it. */
+static bool was_answered(const struct val *failure)
+{
+    struct str class = val_text(val_get(failure, "class"));
+    return !str_is(class, fail_name(FAIL_SCRIPT)) && !str_is(class, fail_name(FAIL_MISS)) &&
+           !str_is(class, fail_name(FAIL_HISTORY));
+}
+
+/* Calls of the reply at hand, and those carried out, as struct tool_call each. */
+struct count {
+    struct resumed *r;
+    struct buf begun;
+    struct buf ended;
+};
+
+static void note_start(struct count *c, const struct val *v)
+{
+    struct str coerced = val_text(val_get(v, "coerced"));
+    struct str arguments = coerced.n > 0 ? coerced : val_text(val_get(v, "arguments"));
+    struct tool_call call = {val_text(val_get(v, "call_id")), val_text(val_get(v, "name")),
+                             arguments.n > 0 ? arguments : STR("{}")};
+    buf_add(&c->begun, (struct str){(const char *)&call, sizeof call});
+}
+
+static void note_end(struct count *c, const struct val *v)
+{
+    struct str id = val_text(val_get(v, "call_id"));
+    for (size_t at = 0; at < c->begun.n; at += sizeof(struct tool_call)) {
+        struct tool_call call;
+        memcpy(&call, c->begun.p + at, sizeof call);
+        if (str_eq(call.id, id)) {
+            buf_add(&c->ended, (struct str){(const char *)&call, sizeof call});
+            return;
+        }
+    }
+}
+
+static void count_line(struct count *c, struct str line)
+{
+    struct str type = type_of(line);
+    struct val *v = NULL;
+    int64_t attempts = 1;
+    if (str_is(type, "llm_reply")) {
+        c->r->requests++;
+        buf_clear(&c->begun);
+        return;
+    }
+    bool start = str_is(type, "tool_start"), failure = str_is(type, "llm_failure");
+    bool result = str_is(type, "tool_result"), retry = str_is(type, "tool_retry");
+    bool summary = str_is(type, "compaction");
+    if (!(start || failure || result || retry || summary) ||
+        json_parse(c->r->arena, NULL, line, &v, NULL) != 0) {
+        return;
+    }
+    if (failure || summary) {
+        c->r->requests += failure ? was_answered(v) : val_get(v, "usage") != NULL;
+    } else if (start) {
+        note_start(c, v);
+    } else if (retry || !val_int(val_get(v, "attempts"), &attempts) || attempts > 0) {
+        note_end(c, v);
+    }
+}
+
+static void count_answers(struct resumed *r)
+{
+    struct count c = {.r = r};
+    for (struct str rest = r->log; rest.n > 0;) {
+        size_t end = str_find(rest, STR("\n"));
+        count_line(&c, str_slice(rest, 0, end));
+        rest = str_slice(rest, end + 1, rest.n);
+    }
+    r->n_calls = c.ended.n / sizeof *r->calls;
+    r->calls = arena_array(r->arena, r->n_calls, sizeof *r->calls);
+    if (c.ended.n > 0) {
+        memcpy(r->calls, c.ended.p, c.ended.n);
+    }
+    buf_free(&c.begun);
+    buf_free(&c.ended);
+}
+
+/* ---- bringing it up ---- */
+
+/* Returns ERR_STATE, with ERR_INPUT in *e, where a line does not follow. */
+static int bring_up(struct resumed *r, size_t lines_max, const struct toolset *tools, size_t *lines,
+                    struct err *e)
+{
+    struct str log;
+    struct kernel_replay walk = {.lines = 0};
+    struct kernel_config config;
+    int rc = add_builtins(r->builtins, e);
+    rc = rc != 0 ? rc : file_read(r->arena, r->path, LOG_BYTES_MAX, &log, e);
+    if (rc == 0) {
+        walk.tools = all_specs(r, tools, &walk.n_tools);
+        rc = kernel_config_of_log(r->arena, r->path, log, walk.tools, walk.n_tools, &config, e);
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    r->kernel = kernel_new(&config);
+    rc = kernel_replay(r->kernel, r->path, log, lines_max, &walk, e);
+    r->missing = walk.missing;
+    r->config = walk.config;
+    r->torn = walk.torn;
+    r->log = str_slice(log, 0, walk.bytes);
+    *lines = walk.lines;
+    return rc == ERR_INPUT ? ERR_STATE : rc;
+}
+
+static struct resumed *new_resumed(const char *path)
+{
+    struct resumed *r = mem_zero(sizeof *r);
+    r->arena = arena_new();
+    r->path = path;
+    r->builtins = toolset_new();
+    return r;
+}
+
+int resumed_open(const char *path, size_t lines_max, const struct toolset *tools,
+                 struct resumed **out, struct err *e)
+{
+    struct resumed *r = new_resumed(path);
+    size_t lines = 0;
+    int rc = bring_up(r, lines_max, tools, &lines, e);
+    rc = rc == ERR_STATE ? ERR_INPUT : rc;
+    if (rc == 0 && lines_max != SIZE_MAX && lines < lines_max) {
+        rc = err_at(e, ERR_INPUT, path, 0, 0, "holds %zu whole line%s, not %zu", lines,
+                    lines == 1 ? "" : "s", lines_max);
+    }
+    if (rc != 0) {
+        resumed_free(r);
+        return rc;
+    }
+    count_answers(r);
+    *out = r;
+    return 0;
+}
+
+void resumed_free(struct resumed *r)
+{
+    if (r == NULL) {
+        return;
+    }
+    kernel_free(r->kernel);
+    buf_free(&r->missing);
+    toolset_free(r->builtins);
+    arena_free(r->arena);
+    free(r);
+}
+
+int resumed_trace(const struct resumed *r, const char *path, struct appender **out, struct err *e)
+{
+    struct appender *a = NULL;
+    bool same = path_same(r->path, path);
+    int rc = same && r->torn ? file_cut(path, r->log.n, e) : 0;
+    rc = rc != 0 ? rc : appender_open(path, same ? APPEND_CONTINUE : APPEND_TRUNCATE, &a, e);
+    if (rc == 0 && !same) {
+        rc = appender_add(a, r->log, e);
+    }
+    if (rc == 0 && r->missing.n > 0) {
+        rc = appender_add(a, buf_str(&r->missing), e);
+    }
+    if (rc != 0 && a != NULL) {
+        int closed = appender_close(a, NULL);
+        (void)closed; /* the first error is the one to tell */
+        return rc;
+    }
+    *out = a;
+    return rc;
+}
+
+int log_verify(const char *path, const struct toolset *tools, size_t *lines, bool *ended,
+               struct err *e)
+{
+    struct resumed *r = new_resumed(path);
+    *lines = 0;
+    *ended = false;
+    int rc = bring_up(r, SIZE_MAX, tools, lines, e);
+    if (rc == 0) {
+        *ended = !r->torn && r->missing.n == 0 && kernel_stage(r->kernel) == STAGE_ENDED;
+    }
+    resumed_free(r);
+    return rc;
+}

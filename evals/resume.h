@@ -1,0 +1,47 @@
+/* A run brought up from its event log, to go on with: `assay resume`, `assay fork`. */
+#ifndef EVALS_RESUME_H
+#define EVALS_RESUME_H
+
+#include "kernel/core/replay.h"
+#include "kernel/drive/files.h"
+#include "kernel/drive/tools.h"
+
+enum { LOG_BYTES_MAX = 1 << 30 };
+
+/* Everything lives until resumed_free. */
+struct resumed {
+    struct arena *arena;
+    const char *path;
+    struct str log;              /* the lines that were taken */
+    bool torn;                   /* the file goes on with a part of a line */
+    struct buf missing;          /* lines that follow, and that the log was cut before */
+    struct kernel *kernel;       /* NULL once a session has it, which frees it */
+    struct kernel_config config; /* as the log left it */
+    struct toolset *builtins;    /* every tool that is built in: what answers where nobody names
+                                    others */
+    size_t requests;             /* that the model answered or failed, a script's or recording's
+                                    position */
+    struct tool_call *calls;     /* tool calls that were carried out, once for each attempt */
+    size_t n_calls;
+};
+
+/* Reads the log at `path` and feeds its first lines_max whole lines (SIZE_MAX = all) to a kernel.
+ * tools: those of the run, by name, beside the built-in ones; NULL = none; must outlive *out.
+ * Errors as file_read; ERR_INPUT with the line: no event log, damaged, shorter than lines_max;
+ * ERR_NOT_FOUND: a tool of the log is not given. */
+int resumed_open(const char *path, size_t lines_max, const struct toolset *tools,
+                 struct resumed **out, struct err *e) MUST_CHECK;
+void resumed_free(struct resumed *r); /* NULL allowed */
+
+/* Opens the log of the run that goes on: `path` itself without its torn end, or another file, which
+ * is replaced and begins with the same lines. What is missing is written. ERR_IO, ERR_INPUT (a
+ * folder). */
+int resumed_trace(const struct resumed *r, const char *path, struct appender **out,
+                  struct err *e) MUST_CHECK;
+
+/* Checks that a log follows from what it says happened; `tools` as in resumed_open. *lines gets how
+ * many were right, *ended whether the last one is a run_end. Errors as resumed_open, and ERR_STATE
+ * with the first line that does not follow. */
+int log_verify(const char *path, const struct toolset *tools, size_t *lines, bool *ended,
+               struct err *e) MUST_CHECK;
+#endif
