@@ -33,7 +33,7 @@ struct check {
     bool time_up;    /* the time budget was spent when EV_TIME was fed: the run must have ended */
     bool cut;        /* the last reply was cut */
     bool compacted;  /* since the last reply */
-    bool said;       /* a user message stands behind the last reply */
+    size_t said;     /* user messages behind the last reply */
     struct watched *calls;
     size_t n_calls;
     size_t last_start; /* one past the call whose tool_start came last */
@@ -42,7 +42,8 @@ struct check {
     int64_t reply_calls_run;
     int64_t cost_all;
     bool cost_known;
-    uint64_t began_ms; /* of the user's message */
+    uint64_t began_ms;     /* of the user's message */
+    struct budget allowed; /* as it was when the last reply came */
 };
 
 /* ---- faults ---- */
@@ -73,8 +74,10 @@ struct check *check_new(const struct kernel_config *config)
 
 void check_free(struct check *c)
 {
-    arena_free(c->arena);
-    free(c);
+    if (c != NULL) {
+        arena_free(c->arena);
+        free(c);
+    }
 }
 
 const char *check_fault(const struct check *c)
@@ -232,7 +235,8 @@ static void on_reply(struct check *c, const struct val *line)
     c->last_start = 0;
     c->reply_calls_run = 0;
     c->compacted = false;
-    c->said = false;
+    c->said = 0;
+    c->allowed = c->config.budget;
     for (size_t i = 0; i < c->n_calls; i++) {
         const struct val *call = val_item(calls, i);
         c->calls[i] = (struct watched){.id = word(call, "id"), .name = word(call, "name")};
@@ -310,7 +314,7 @@ static void on_user_message(struct check *c)
     c->steps = c->tokens = c->calls_run = c->cost = 0;
     c->began_ms = c->t_ms;
     c->working = true;
-    c->said = true;
+    c->said++;
     for (size_t i = 0; i < c->n_calls; i++) {
         if (!c->calls[i].answered) {
             blame(c, "I2: the user speaks before this call has its result", c->calls[i].id);
@@ -427,7 +431,7 @@ static void check_messages(struct check *c, const struct message *m, size_t n)
 /* The newest messages are the calls of the last reply and then their results. */
 static void check_tail(struct check *c, const struct message *m, size_t n)
 {
-    size_t behind = c->said ? 1 : 0;
+    size_t behind = c->said;
     if (c->n_calls == 0 || c->compacted) {
         return;
     }
@@ -459,7 +463,7 @@ static void on_call_model(struct check *c, const struct command *cmd)
 static void on_call_tool(struct check *c, const struct command *cmd)
 {
     struct watched *w = find(c, cmd->call_id);
-    const struct budget *b = &c->config.budget;
+    const struct budget *b = &c->allowed;
     struct val *v = NULL;
     if (w == NULL || w->answered || w->open || !w->started) {
         blame(c, "I2: a call is carried out that is not due", cmd->call_id);

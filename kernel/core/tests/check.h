@@ -11,7 +11,7 @@ struct check;
 
 /* config: copied, its views must outlive the check. */
 struct check *check_new(const struct kernel_config *config);
-void check_free(struct check *c);
+void check_free(struct check *c); /* NULL allowed */
 
 /* kernel_feed(ev, now) returned rc. */
 void check_event(struct check *c, const struct event *ev, int rc, uint64_t now);

@@ -1,4 +1,4 @@
-/* Money (K20). Expected amounts are worked by hand: tokens × price ÷ 10^6. */
+/* Money. Expected amounts are worked by hand: tokens × price ÷ 10^6. */
 #include "kernel/core/replay.h"
 
 #include "ci/testing/testing.h"
