@@ -75,21 +75,25 @@ enum cassette_match { CASSETTE_BODY, CASSETTE_ORDER };
 /* Replays one cassette for one session: what of it was used, what missed, what differed. */
 struct player;
 
-/* The cassette must outlive it. */
-struct player *player_new(const struct cassette *c, enum cassette_match match, struct sched *s);
-void player_free(struct player *p);
-
-/* The command that records anew what this player replays, shown under each miss; must outlive it. n
- * 0 = none is known. */
-void player_set_mend(struct player *p, struct str command);
+/* All that is named must outlive the player. */
+struct player_options {
+    const struct cassette *cassette;
+    enum cassette_match match;
+    struct sched *sched;
+    struct str mend; /* the command that records it anew, shown under each miss; n 0 = not known */
+    /* Answers the calls that are not recorded of tools that may run in a replay (built in or
+     * canned), for which runs_without(ctx, name) holds. NULL, both: such a call is a miss. */
+    struct toolbox *fallback;
+    bool (*runs_without)(void *ctx, struct str name);
+    void *ctx;
+};
+struct player *player_new(const struct player_options *o);
+void player_free(struct player *p); /* NULL allowed */
 
 /* The seams it answers at; owned by the player. They open no socket and touch no clock but the
- * scheduler's. A request that is not there ends HTTP_MISS. A tool call that is not there goes to
- * `fallback` (may be NULL) when runs_without(ctx, name) says that the tool may run in a replay
- * (built in or canned), else it is a miss. */
+ * scheduler's. A request that is not there ends HTTP_MISS. */
 struct transport *player_transport(struct player *p);
-struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
-                               bool (*runs_without)(void *ctx, struct str name), void *ctx);
+struct toolbox *player_toolbox(struct player *p);
 
 /* Takes what a run had used before it was cut off, before anything is asked: the first model
  * requests in the recorded order, and the recording of one tool call. More than there is: no

@@ -49,16 +49,11 @@ struct player_transport {
 struct player_toolbox {
     struct toolbox base;
     struct player *player;
-    struct toolbox *fallback;
-    bool (*runs_without)(void *ctx, struct str name);
-    void *ctx;
 };
 
 struct player {
     struct arena *arena;
-    const struct cassette *c;
-    enum cassette_match match;
-    struct sched *sched;
+    struct player_options o;
     struct index *answers; /* by what decides the answer */
     struct index *places;  /* by path and method, for messages */
     bool *used;
@@ -69,7 +64,6 @@ struct player {
     struct tool_run *runs;
     size_t misses;
     size_t drifts;
-    struct str mend; /* the command that records anew; n 0 = not known */
     struct buf miss_text;
     struct buf drift_text;
     struct buf unused_text;
@@ -98,7 +92,7 @@ static struct asked asked_of(struct arena *arena, struct str method, struct str 
 
 static struct key answer_key(const struct player *p, const struct asked *a, bool tool)
 {
-    return p->match == CASSETTE_ORDER && !tool
+    return p->o.match == CASSETTE_ORDER && !tool
                ? cassette_key_of_place(a->method, a->uri)
                : cassette_key_of_request(a->method, a->uri, a->body, a->json);
 }
@@ -165,7 +159,7 @@ static uint32_t nearest(const struct player *p, struct key place, struct str sen
     unsigned seen = 0;
     for (uint32_t i = cassette_index_first(p->places, place);
          i != INDEX_NONE && seen < CANDIDATES_MAX; i = cassette_index_after(p->places, i), seen++) {
-        struct difference d = differences(&p->c->items[i], sent);
+        struct difference d = differences(&p->o.cassette->items[i], sent);
         bool better = found == INDEX_NONE || d.count < best->count ||
                       (d.count == best->count && p->used[found] && !p->used[i]);
         struct difference other = better ? *best : d;
@@ -264,7 +258,7 @@ static void add_nearest(struct buf *out, const struct player *p, const struct as
         buf_addz(out, "the cassette holds nothing for this path");
         return;
     }
-    if (!p->c->items[first].tool && is_used_up(p, first, &n)) {
+    if (!p->o.cassette->items[first].tool && is_used_up(p, first, &n)) {
         buf_fmt(out, "the recording holds %zu request%s to ", n, n == 1 ? "" : "s");
         buf_add(out, cassette_request_path(a->uri));
         buf_fmt(out, "; this is request %u", p->requests[first]);
@@ -273,11 +267,11 @@ static void add_nearest(struct buf *out, const struct player *p, const struct as
     cassette_meaning(a->uri, a->body, a->json, &sent);
     uint32_t i = nearest(p, place, buf_str(&sent), &d);
     if (d.count == 0) {
-        buf_fmt(out, "interaction %u matched but was used already", p->c->items[i].n);
+        buf_fmt(out, "interaction %u matched but was used already", p->o.cassette->items[i].n);
     } else {
-        buf_fmt(out, "nearest is interaction %u%s: ", p->c->items[i].n,
+        buf_fmt(out, "nearest is interaction %u%s: ", p->o.cassette->items[i].n,
                 p->used[i] ? " (used already)" : "");
-        add_difference(out, &p->c->items[i], a, &d);
+        add_difference(out, &p->o.cassette->items[i], a, &d);
     }
     cassette_difference_free(&d);
     buf_free(&sent);
@@ -302,11 +296,11 @@ static void note_miss(struct player *p, const struct asked *a, struct str what, 
     p->misses++;
     next_finding(&p->miss_text);
     add_asked(&p->miss_text, a);
-    buf_fmt(&p->miss_text, ": not in %s\n  ", p->c->path);
+    buf_fmt(&p->miss_text, ": not in %s\n  ", p->o.cassette->path);
     buf_add(&p->miss_text, buf_str(&near));
-    if (p->mend.n > 0) {
+    if (p->o.mend.n > 0) {
         buf_addz(&p->miss_text, "\n  to record it anew: ");
-        buf_add(&p->miss_text, p->mend);
+        buf_add(&p->miss_text, p->o.mend);
     }
     buf_free(&near);
 }
@@ -348,7 +342,7 @@ static void speak_at(struct http_call *call, int64_t at_ms)
 {
     int64_t delay = at_ms > call->at_ms ? at_ms - call->at_ms : 0;
     call->at_ms += delay;
-    call->timer = sched_post(call->player->sched, (uint64_t)delay, 0, speak, call);
+    call->timer = sched_post(call->player->o.sched, (uint64_t)delay, 0, speak, call);
 }
 
 /* When the next thing is said, or -1 = never. */
@@ -451,8 +445,8 @@ static struct http_call *start_call(struct transport *t, const struct http_reque
         buf_free(&what);
     } else {
         p->used[i] = true;
-        call->it = &p->c->items[i];
-        if (p->match == CASSETTE_ORDER) {
+        call->it = &p->o.cassette->items[i];
+        if (p->o.match == CASSETTE_ORDER) {
             note_drift(p, call->it, &a);
         }
     }
@@ -472,7 +466,7 @@ static void stop_call(struct transport *t, struct http_call *call)
         call->state = STOPPED;
         return;
     }
-    sched_cancel(call->player->sched, call->timer);
+    sched_cancel(call->player->o.sched, call->timer);
     free_call(call);
 }
 
@@ -546,15 +540,16 @@ static void pass_on(void *ctx, const struct tool_output *output, bool miss)
 static void answer_without_recording(struct player_toolbox *t, const struct tool_request *rq,
                                      struct tool_run *run, const struct asked *a)
 {
-    if (t->fallback != NULL && t->runs_without != NULL && t->runs_without(t->ctx, rq->name)) {
-        run->inner = t->fallback->ops->start(t->fallback, rq, (struct tool_sink){run, pass_on});
+    const struct player_options *o = &t->player->o;
+    if (o->fallback != NULL && o->runs_without != NULL && o->runs_without(o->ctx, rq->name)) {
+        run->inner = o->fallback->ops->start(o->fallback, rq, (struct tool_sink){run, pass_on});
         return;
     }
     struct arena *arena = arena_new();
     struct str what = arena_printf(arena, "a call of the tool %.*s", STR_FMT(rq->name));
     note_miss(t->player, a, what, &run->detail);
     arena_free(arena);
-    run->timer = sched_post(t->player->sched, 0, rq->order, answer_run, run);
+    run->timer = sched_post(t->player->o.sched, 0, rq->order, answer_run, run);
 }
 
 static struct tool_run *start_run(struct toolbox *base, const struct tool_request *rq,
@@ -579,10 +574,10 @@ static struct tool_run *start_run(struct toolbox *base, const struct tool_reques
         answer_without_recording(t, rq, run, &a);
     } else {
         p->used[i] = true;
-        run->it = &p->c->items[i];
+        run->it = &p->o.cassette->items[i];
         if (run->it->ended != HTTP_STOPPED) {
             run->timer =
-                sched_post(p->sched, (uint64_t)run->it->took_ms, rq->order, answer_run, run);
+                sched_post(p->o.sched, (uint64_t)run->it->took_ms, rq->order, answer_run, run);
         }
     }
     arena_free(arena);
@@ -591,11 +586,11 @@ static struct tool_run *start_run(struct toolbox *base, const struct tool_reques
 
 static void stop_run(struct toolbox *base, struct tool_run *run)
 {
-    struct player_toolbox *t = (struct player_toolbox *)base;
+    struct toolbox *fallback = ((struct player_toolbox *)base)->player->o.fallback;
     if (run->inner != NULL) {
-        t->fallback->ops->stop(t->fallback, run->inner);
+        fallback->ops->stop(fallback, run->inner);
     }
-    sched_cancel(run->player->sched, run->timer);
+    sched_cancel(run->player->o.sched, run->timer);
     drop_run(run);
 }
 
@@ -610,14 +605,13 @@ static void free_toolbox(struct toolbox *t)
 static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
 
-struct player *player_new(const struct cassette *c, enum cassette_match match, struct sched *s)
+struct player *player_new(const struct player_options *o)
 {
     struct arena *arena = arena_new();
+    const struct cassette *c = o->cassette;
     struct player *p = arena_alloc(arena, sizeof *p);
     p->arena = arena;
-    p->c = c;
-    p->match = match;
-    p->sched = s;
+    p->o = *o;
     p->answers = cassette_index_new(arena, (uint32_t)c->n);
     p->places = cassette_index_new(arena, (uint32_t)c->n);
     p->used = arena_array(arena, c->n, sizeof *p->used);
@@ -626,18 +620,13 @@ struct player *player_new(const struct cassette *c, enum cassette_match match, s
     p->drift_text.max = REPORT_BYTES_MAX;
     p->unused_text.max = REPORT_BYTES_MAX;
     p->transport = (struct player_transport){{&transport_ops}, p};
-    p->toolbox = (struct player_toolbox){{&toolbox_ops}, p, NULL, NULL, NULL};
+    p->toolbox = (struct player_toolbox){{&toolbox_ops}, p};
     for (uint32_t i = 0; i < c->n; i++) {
         struct asked a = recorded_of(&c->items[i]);
         cassette_index_add(p->answers, answer_key(p, &a, c->items[i].tool), i);
         cassette_index_add(p->places, cassette_key_of_place(a.method, a.uri), i);
     }
     return p;
-}
-
-void player_set_mend(struct player *p, struct str command)
-{
-    p->mend = command;
 }
 
 void player_free(struct player *p)
@@ -662,12 +651,8 @@ struct transport *player_transport(struct player *p)
     return &p->transport.base;
 }
 
-struct toolbox *player_toolbox(struct player *p, struct toolbox *fallback,
-                               bool (*runs_without)(void *ctx, struct str name), void *ctx)
+struct toolbox *player_toolbox(struct player *p)
 {
-    p->toolbox.fallback = fallback;
-    p->toolbox.runs_without = runs_without;
-    p->toolbox.ctx = ctx;
     return &p->toolbox.base;
 }
 
@@ -682,8 +667,8 @@ static void skip(struct player *p, struct key key)
 
 void player_skip_requests(struct player *p, size_t n)
 {
-    for (size_t i = 0; i < p->c->n && n > 0; i++) {
-        const struct interaction *it = &p->c->items[i];
+    for (size_t i = 0; i < p->o.cassette->n && n > 0; i++) {
+        const struct interaction *it = &p->o.cassette->items[i];
         struct asked a = recorded_of(it);
         if (it->tool) {
             continue;
@@ -709,8 +694,8 @@ static size_t list_unused(struct player *p)
 {
     size_t n = 0;
     buf_clear(&p->unused_text);
-    for (size_t i = 0; i < p->c->n; i++) {
-        const struct interaction *it = &p->c->items[i];
+    for (size_t i = 0; i < p->o.cassette->n; i++) {
+        const struct interaction *it = &p->o.cassette->items[i];
         if (p->used[i]) {
             continue;
         }

@@ -158,6 +158,13 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
                                       .seed = r->config.seed,
                                       .started_at = r->config.started_at,
                                       .sched = r->sched};
+    struct player_options play = {.cassette = r->cassette,
+                                  .match = r->options.match,
+                                  .sched = r->sched,
+                                  .mend = r->options.mend,
+                                  .fallback = r->local,
+                                  .runs_without = runs_without,
+                                  .ctx = r};
     r->tools = r->local;
     switch (r->options.source) {
     case EVAL_FAKE:
@@ -165,10 +172,9 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
         r->own_transport = true;
         return 0;
     case EVAL_REPLAY:
-        r->player = player_new(r->cassette, r->options.match, r->sched);
-        player_set_mend(r->player, r->options.mend);
+        r->player = player_new(&play);
         r->transport = player_transport(r->player);
-        r->tools = player_toolbox(r->player, r->local, runs_without, r);
+        r->tools = player_toolbox(r->player);
         return 0;
     case EVAL_LIVE:
     case EVAL_RECORD:

@@ -113,9 +113,10 @@ static void check_played(const struct cassette *c, enum cassette_match match)
     struct heard heard[PLAYED_MAX] = {{0, 0}};
     struct loop *loop = loop_new();
     struct sched *sched = sched_virtual(loop);
-    struct player *p = player_new(c, match, sched);
+    struct player *p =
+        player_new(&(struct player_options){.cassette = c, .match = match, .sched = sched});
     struct transport *http = player_transport(p);
-    struct toolbox *tools = player_toolbox(p, NULL, NULL, NULL);
+    struct toolbox *tools = player_toolbox(p);
     for (size_t i = 0; i < c->n && i < PLAYED_MAX; i++) {
         const struct interaction *it = &c->items[i];
         if (it->tool) {

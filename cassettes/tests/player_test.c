@@ -29,15 +29,22 @@ static struct {
     struct toolbox *tools;
 } t;
 
-static void begin(const char *text, enum cassette_match match)
+static void begin_with(const char *text, struct player_options o)
 {
     rig_begin(&t.rig);
     t.c = rig_load(text);
     CU_ASSERT_FATAL(t.c != NULL);
-    t.p = player_new(t.c, match, t.rig.sched);
-    player_set_mend(t.p, STR("assay run --mode all --record t.yaml x"));
+    o.cassette = t.c;
+    o.sched = t.rig.sched;
+    o.mend = STR("assay run --mode all --record t.yaml x");
+    t.p = player_new(&o);
     t.http = player_transport(t.p);
-    t.tools = player_toolbox(t.p, NULL, NULL, NULL);
+    t.tools = player_toolbox(t.p);
+}
+
+static void begin(const char *text, enum cassette_match match)
+{
+    begin_with(text, (struct player_options){.match = match});
 }
 
 static void end(void)
@@ -371,8 +378,7 @@ static bool is_builtin(void *ctx, struct str name)
 static void a_tool_that_is_not_recorded_falls_back_when_it_may(void)
 {
     struct toolbox local = {&local_ops};
-    begin(tools, CASSETTE_BODY);
-    t.tools = player_toolbox(t.p, &local, is_builtin, NULL);
+    begin_with(tools, (struct player_options){.fallback = &local, .runs_without = is_builtin});
     rig_call(&t.rig, t.tools, "now", "{}", 1);
     loop_run(t.rig.loop);
     RIG_HEARD(&t.rig, "ok(now)@3");

@@ -205,9 +205,9 @@ static void replay_gives_what_the_recording_heard(void)
     struct cassette *c = load();
     struct sched *real = t.rig.sched;
     t.rig.sched = sched_virtual(t.rig.loop);
-    struct player *p = player_new(c, CASSETTE_BODY, t.rig.sched);
+    struct player *p = player_new(&(struct player_options){.cassette = c, .sched = t.rig.sched});
     t.http = player_transport(p);
-    t.tools = player_toolbox(p, NULL, NULL, NULL);
+    t.tools = player_toolbox(p);
     ask("{\"i\":1}", NULL);
     ask("{\"i\":2}", NULL);
     ask("{\"i\":3}", NULL);
