@@ -160,7 +160,7 @@ static const struct val *check_schema(struct kernel *k, struct call *c, const st
 
 static struct seen *seen_of(struct kernel *k, struct str key)
 {
-    uint64_t hash = rng_hash(0, key.p, key.n);
+    uint64_t hash = hash64(0, key);
     struct seen **slot = &k->seen[hash % REPEAT_BUCKETS];
     for (struct seen *s = *slot; s != NULL; s = s->next) {
         if (s->hash == hash && str_eq(s->key, key)) {
@@ -237,7 +237,7 @@ static const struct tool_spec *close_tool(const struct kernel *k, struct str nam
  * after a crash, another when a fork of the run asks for something else in its place. */
 static struct str request_id(struct kernel *k, const struct call *c)
 {
-    uint64_t what = rng_hash(rng_hash(0, c->name.p, c->name.n), c->arguments.p, c->arguments.n);
+    uint64_t what = hash64(hash64(0, c->name), c->arguments);
     return arena_printf(k->arena, "%.*s-%u-%08x", STR_FMT(k->config.run), c->order,
                         (unsigned)(what & 0xffffffff));
 }
@@ -316,7 +316,7 @@ static uint64_t sign_of(const struct kernel *k)
         if (k->calls[i].seen == NULL) {
             return 0;
         }
-        sign = rng_hash(sign, &k->calls[i].seen->hash, sizeof k->calls[i].seen->hash);
+        sign = hash64(sign, k->calls[i].seen->key);
     }
     return sign;
 }
@@ -407,7 +407,7 @@ void call_learn(struct kernel *k, const struct call *c)
     }
     struct str said = o->ok ? o->content : o->message;
     uint64_t kind = o->ok ? 0 : 1;
-    k->nothing_new = told_before(k, rng_hash(kind, said.p, said.n)) ? k->nothing_new + 1 : 0;
+    k->nothing_new = told_before(k, hash64(kind, said)) ? k->nothing_new + 1 : 0;
 }
 
 /* ---- calls in the text (K15) ---- */

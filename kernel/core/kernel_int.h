@@ -2,6 +2,7 @@
 #ifndef KERNEL_CORE_KERNEL_INT_H
 #define KERNEL_CORE_KERNEL_INT_H
 
+#include "kernel/base/hash.h"
 #include "kernel/base/rng.h"
 #include "kernel/core/kernel.h"
 

@@ -20,11 +20,10 @@ int64_t retry_wait(struct kernel *k, int64_t base, int64_t tries)
     return wait / 2 + (int64_t)rng_below(&k->rng, (uint64_t)(wait - wait / 2) + 1);
 }
 
-/* Why the run ends with this failure: with the HTTP status, unless the message tells it already. */
+/* Why the run ends with this failure, with the HTTP status where one came. */
 static struct str failure_reason(struct kernel *k, const struct failure *f)
 {
-    if (f->status == 0 || f->class == FAIL_MISS || f->class == FAIL_SCRIPT ||
-        str_starts(f->message, "HTTP status ")) {
+    if (f->status == 0 || f->class == FAIL_MISS || f->class == FAIL_SCRIPT) {
         return f->message;
     }
     struct buf text = {0};
@@ -109,7 +108,7 @@ static void remember_reply(struct kernel *k, const struct reply *r)
  * until the model has said the same three times (K9). */
 static void on_pause(struct kernel *k, const struct reply *r, const char *why)
 {
-    uint64_t text = rng_hash(0, r->content.p, r->content.n);
+    uint64_t text = hash64(0, r->content);
     k->pauses_same = k->pauses > 0 && text == k->last_text ? k->pauses_same + 1 : 1;
     k->last_text = text;
     if (++k->pauses > PAUSES_MAX ||

@@ -752,7 +752,6 @@ static void lasting_failures_end_the_run_at_once(void)
         const char *reason;
     } cases[] = {
         {FAIL_AUTH, 401, "bad key", RUN_MODEL_ERROR, "HTTP 401: bad key"},
-        {FAIL_AUTH, 403, "HTTP status 403: no", RUN_MODEL_ERROR, "HTTP status 403: no"},
         {FAIL_REQUEST, 0, "no such model", RUN_MODEL_ERROR, "no such model"},
         {FAIL_MISS, 0, "not recorded", RUN_CASSETTE_MISS, "not recorded"},
         {FAIL_SCRIPT, 400, "another tool", RUN_SCRIPT_MISMATCH, "another tool"},
