@@ -304,44 +304,40 @@ static const struct val *follow(const struct val *v, struct str path)
     return v;
 }
 
-static bool test_json(const struct golden_answer *a, struct str answer, struct buf *why)
+/* What stands at the path of the answer. */
+static bool test_path(const struct golden_answer *a, const struct val *root, struct buf *why)
 {
-    struct arena *arena = arena_new();
-    const struct val *root = answer_json(arena, answer);
-    bool holds = false;
-    if (root == NULL) {
-        say(why, "expected JSON, got ", answer);
-    } else {
-        const struct val *found = follow(root, a->path);
-        struct member member = {.key = a->path};
-        struct val args = {.kind = VAL_OBJECT, .members = &member};
-        if (found != NULL) {
-            member.value = *found;
-            args.count = 1;
-        }
-        struct args_match_options o = {0};
-        struct buf reason = {0};
-        holds = args_match_test(a->match, &args, &o, &reason);
-        if (!holds && why != NULL) {
-            struct str text = buf_str(&reason);
-            buf_addz(why, "json ");
-            buf_add(why, str_slice(text, str_starts(text, "args.") ? 5 : 0, text.n));
-        }
-        buf_free(&reason);
+    const struct val *found = follow(root, a->path);
+    struct member member = {.key = a->path};
+    struct val args = {.kind = VAL_OBJECT, .members = &member};
+    if (found != NULL) {
+        member.value = *found;
+        args.count = 1;
     }
-    arena_free(arena);
+    struct args_match_options o = {0};
+    struct buf reason = {0};
+    bool holds = args_match_test(a->match, &args, &o, &reason);
+    if (!holds && why != NULL) {
+        struct str text = buf_str(&reason);
+        buf_addz(why, "json ");
+        buf_add(why, str_slice(text, str_starts(text, "args.") ? 5 : 0, text.n));
+    }
+    buf_free(&reason);
     return holds;
 }
 
-static bool test_schema(const struct golden_answer *a, struct str answer, struct buf *why)
+/* `json` and `schema`: the answer as a value. */
+static bool test_value(const struct golden_answer *a, struct str answer, struct buf *why)
 {
     struct arena *arena = arena_new();
     const struct val *root = answer_json(arena, answer);
     bool holds = false;
     if (root == NULL) {
         say(why, "expected JSON, got ", answer);
-    } else {
+    } else if (a->kind == ANSWER_SCHEMA) {
         holds = schema_valid(a->schema, root, why);
+    } else {
+        holds = test_path(a, root, why);
     }
     arena_free(arena);
     return holds;
@@ -395,8 +391,8 @@ bool golden_answer_test(const struct golden_answer *a, struct str answer, struct
     switch (a->kind) {
     case ANSWER_TEXT: return text_cond_test(a->text, &answer, why);
     case ANSWER_NUMBER: return test_number(a, answer, why);
-    case ANSWER_JSON: return test_json(a, answer, why);
-    case ANSWER_SCHEMA: return test_schema(a, answer, why);
+    case ANSWER_JSON:
+    case ANSWER_SCHEMA: return test_value(a, answer, why);
     case ANSWER_ALL: return test_all(a, answer, why);
     case ANSWER_ANY: return test_any(a, answer, why);
     case ANSWER_NOT: return test_not(a, answer, why);
