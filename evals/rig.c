@@ -32,6 +32,7 @@ struct rig {
     struct recorder *recorder;
     struct appender *trace; /* opened with the first line */
     struct err log_error;   /* code 0: all is well */
+    bool holds;             /* virtual time stands still while somebody decides */
     struct buf warning;
     struct buf note;
 };
@@ -233,9 +234,40 @@ static void on_delta(void *ctx, struct str text)
     r->options.delta(r->options.ctx, text);
 }
 
+static void let_go(struct rig *r)
+{
+    if (r->holds) {
+        r->holds = false;
+        sched_release(r->sched);
+    }
+}
+
+/* Who is asked may take their time, in which nothing may come due that a replay would see. */
+static void on_ask(void *ctx, struct str call_id, struct str name, struct str arguments)
+{
+    struct rig *r = ctx;
+    if (sched_is_virtual(r->sched)) {
+        r->holds = true;
+        sched_hold(r->sched);
+    }
+    r->options.ask(r->options.ctx, call_id, name, arguments);
+}
+
+void rig_approve(struct rig *r, struct str call_id, enum decision decision)
+{
+    session_approve(r->session, call_id, decision);
+    let_go(r);
+}
+
+void rig_say(struct rig *r, struct str text)
+{
+    session_say(r->session, text);
+}
+
 static void on_done(void *ctx)
 {
     struct rig *r = ctx;
+    let_go(r);
     if (r->options.done != NULL) {
         r->options.done(r->options.ctx);
     }
@@ -265,6 +297,7 @@ static void start_session(struct rig *r)
                                       .ctx = r,
                                       .log = on_log,
                                       .delta = o->delta == NULL ? NULL : on_delta,
+                                      .ask = o->ask == NULL ? NULL : on_ask,
                                       .done = on_done};
     r->session = session_new(&session);
     if (o->resume != NULL) {
@@ -291,7 +324,7 @@ static void configure(struct rig *r)
 static void reconfigure(struct rig *r)
 {
     struct rig_options *o = &r->options;
-    r->config = o->resume->config;
+    r->config = o->settings != NULL ? *o->settings : o->resume->config;
     r->config.budget = o->budget;
     if (o->tools != NULL) {
         r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
@@ -364,7 +397,7 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, st
     struct rig *r = mem_zero(sizeof *r);
     r->arena = arena_new();
     r->options = *o;
-    r->config = kernel_config_default();
+    r->config = o->settings == NULL ? kernel_config_default() : *o->settings;
     int rc = build(r, loop, e);
     if (rc != 0) {
         int closed = rig_free(r, NULL);

@@ -22,9 +22,13 @@ struct rig_options {
      * must be built in) and the price (no model and no prices); the prompt may be NULL. Not for
      * EVAL_RECORD. */
     struct resumed *resume;
-    struct str prompt;
+    struct str prompt; /* p NULL, of a new run = rig_say comes first */
     struct str system; /* p NULL = none */
     struct budget budget;
+    /* Every other setting of the loop, NULL = the defaults, or the log's. Of a run that goes on it
+     * is a copy of its configuration with changes; of a new one identity, model, system, tools,
+     * budget and price in it do not count. */
+    const struct kernel_config *settings;
     struct str model;            /* n 0 = the script's or the cassette's */
     const struct prices *prices; /* what the model may cost; NULL = as shipped */
     struct str base_url;         /* n 0 = the provider's own */
@@ -44,7 +48,10 @@ struct rig_options {
     void *ctx;
     int (*log)(void *ctx, struct str lines);   /* as in session_options; may be NULL */
     void (*delta)(void *ctx, struct str text); /* may be NULL */
-    void (*done)(void *ctx);                   /* once, when the run is over */
+    void (*ask)(
+        void *ctx, struct str call_id, struct str name,
+        struct str arguments); /* as in session_options; answer with rig_approve. May be NULL */
+    void (*done)(void *ctx);   /* once a message, when its run is over */
 };
 
 /* Loads what is named and starts the run in the loop's next turn. ERR_NOT_FOUND, ERR_INPUT, ERR_IO,
@@ -53,6 +60,12 @@ struct rig_options {
  * would start it. */
 int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
             struct err *e) MUST_CHECK;
+
+/* The user's next message, after the end of the run before; as session_say. */
+void rig_say(struct rig *r, struct str text);
+
+/* Decides about a call that `ask` has told. In virtual time the wait for it took none. */
+void rig_approve(struct rig *r, struct str call_id, enum decision decision);
 
 /* Ends the run with status cancelled; done is called. Nothing after the end. What a recording then
  * still waited for is left out of it, so that its replay ends there as a miss. */

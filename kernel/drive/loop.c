@@ -231,6 +231,50 @@ struct uv_loop_s *loop_uv(struct loop *l)
     return &l->uv;
 }
 
+/* ---- watching ---- */
+
+struct loop_watch {
+    uv_poll_t poll;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct loop_watch *w = poll->data;
+    (void)status; /* an error is seen by whoever reads */
+    (void)events;
+    w->fn(w->arg);
+}
+
+struct loop_watch *loop_watch(struct loop *l, int fd, void (*fn)(void *arg), void *arg)
+{
+    struct loop_watch *w = mem_zero(sizeof *w);
+    w->fn = fn;
+    w->arg = arg;
+    if (uv_poll_init(loop_uv(l), &w->poll, fd) != 0) {
+        free(w);
+        return NULL;
+    }
+    w->poll.data = w;
+    int rc = uv_poll_start(&w->poll, UV_READABLE | UV_DISCONNECT, on_readable);
+    assert(rc == 0);
+    (void)rc;
+    return w;
+}
+
+static void free_watch(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void loop_unwatch(struct loop_watch *w)
+{
+    if (w != NULL) {
+        uv_close((uv_handle_t *)&w->poll, free_watch);
+    }
+}
+
 /* Interrupts are looked for after the deferred calls, which may have started libuv: a signal before
  * that has set its flag, a later one ends libuv's wait. */
 void loop_run(struct loop *l)

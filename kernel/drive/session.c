@@ -1,7 +1,7 @@
 /* Invariants:
  * 1. The log's lines are handed on before the commands that follow from them are carried out.
  * 2. A call's handle is forgotten before its end is fed, so that it is never stopped after its end.
- * 3. done is the last thing a session does: nothing is touched after it, which may free all.
+ * 3. done is the last thing a run does: nothing is touched after it, which may free all.
  * 4. While the run is on, a wake-up stands at the kernel's deadline. */
 #include "kernel/drive/session.h"
 
@@ -13,7 +13,7 @@
 enum session_state {
     SESSION_WAITING, /* for the world, or for its first turn */
     SESSION_DRIVING, /* carrying out commands */
-    SESSION_OVER
+    SESSION_OVER     /* until session_say */
 };
 
 /* A tool call under way. */
@@ -45,6 +45,8 @@ struct session {
     struct timer *decided; /* when that is fed; NULL = nothing on the way */
     struct timer *denial;  /* of that call, where nobody can be asked */
     struct timer *begin;
+    struct arena *said; /* memory of `next`; NULL = nobody has spoken but the prompt */
+    struct str next;    /* what session_say told */
     struct timer *wake;
     uint64_t wake_at;
     struct arena *reason;     /* memory of cancel_reason; NULL = no cancel waits */
@@ -373,6 +375,23 @@ static void on_begin(void *arg)
     drive(s);
 }
 
+static void feed_next(struct session *s)
+{
+    struct event ev = {.kind = EV_RESUME, .text = s->next};
+    s->begin = NULL;
+    if (kernel_stage(s->kernel) == STAGE_WAITING) {
+        ev.kind = EV_USER_MESSAGE;
+    }
+    feed(s, &ev);
+}
+
+static void on_next(void *arg)
+{
+    struct session *s = arg;
+    feed_next(s);
+    drive(s);
+}
+
 /* ---- the public face ---- */
 
 struct session *session_new(const struct session_options *o)
@@ -381,8 +400,23 @@ struct session *session_new(const struct session_options *o)
     struct session *s = mem_zero(sizeof *s);
     s->o = *o;
     s->kernel = o->resume != NULL ? o->resume : kernel_new(&o->config);
-    s->begin = sched_post(o->sched, 0, 0, on_begin, s);
+    if (o->resume == NULL && o->prompt.p == NULL) {
+        s->state = SESSION_OVER;
+    } else {
+        s->begin = sched_post(o->sched, 0, 0, on_begin, s);
+    }
     return s;
+}
+
+void session_say(struct session *s, struct str text)
+{
+    assert(s->state == SESSION_OVER && s->begin == NULL && text.p != NULL);
+    s->state = SESSION_WAITING;
+    arena_free(s->said);
+    s->said = arena_new();
+    s->next = arena_str(s->said, text);
+    sched_touch(s->o.sched);
+    s->begin = sched_post(s->o.sched, 0, 0, on_next, s);
 }
 
 /* A decision that comes while commands are carried out waits for its own turn. */
@@ -409,7 +443,9 @@ void session_approve(struct session *s, struct str call_id, enum decision decisi
     struct decided *d = mem_zero(sizeof *d);
     *d = (struct decided){s, s->asked, decision};
     s->decision = d;
-    sched_touch(s->o.sched);
+    if (s->state != SESSION_DRIVING) {
+        sched_touch(s->o.sched); /* an answer at once takes no time, so that a replay is the same */
+    }
     s->decided = sched_post(s->o.sched, 0, 0, on_decided, d);
 }
 
@@ -425,6 +461,9 @@ void session_cancel(struct session *s, struct str reason)
         return;
     case SESSION_WAITING:
         sched_cancel(s->o.sched, s->begin);
+        if (s->begin != NULL && s->said != NULL) {
+            feed_next(s); /* what was said belongs to the history */
+        }
         s->begin = NULL;
         sched_touch(s->o.sched);
         feed_cancel(s, reason);
@@ -459,6 +498,7 @@ void session_free(struct session *s)
     while (s->tools != NULL) {
         stop_one(s, s->tools);
     }
+    arena_free(s->said);
     arena_free(s->reason);
     kernel_free(s->kernel);
     free(s);

@@ -12,7 +12,7 @@ struct session;
 
 struct session_options {
     struct kernel_config config; /* views must outlive the session */
-    struct str prompt;           /* likewise */
+    struct str prompt;           /* likewise; p NULL with resume NULL: session_say comes first */
     /* NULL = a new run. Else one that kernel_replay has brought up, which goes on with `config`
      * and, where prompt.p is not NULL, with that message; the session frees it. sched_skip(sched,
      * kernel_now) must have been called. */
@@ -31,8 +31,8 @@ struct session_options {
     /* A call whose tier wants approval: answer with session_approve, now or later. NULL = denied at
      * once. */
     void (*ask)(void *ctx, struct str call_id, struct str name, struct str arguments);
-    void (*done)(void *ctx); /* once, when the run is over; session_result is valid then; free later
-                                or here */
+    void (*done)(void *ctx); /* once a message, when its run is over; session_result is valid then;
+                                free later or here */
 };
 
 /* Starts a run; its first steps happen in the loop's next turn. */
@@ -44,6 +44,12 @@ void session_cancel(struct session *s, struct str reason);
 
 /* Decides about a call that `ask` has told. Ignored for any other. */
 void session_approve(struct session *s, struct str call_id, enum decision decision);
+
+/* The user's next message (or first, where the session has no prompt), after the end of the run
+ * before: the history goes on, and the message has the whole budget. The text is copied. Its first
+ * steps happen in the loop's next turn. Not while a run is on, nor when the log could not be kept.
+ */
+void session_say(struct session *s, struct str text);
 
 const struct kernel *session_kernel(const struct session *s);
 bool session_result(const struct session *s, struct run_result *out);

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <uv.h>
 
 /* What came, as "name@now " each. */
@@ -266,6 +267,39 @@ static void stopped_loop_keeps_what_is_due(void)
     end();
 }
 
+static int pipe_in, pipe_out;
+static struct loop_watch *watched;
+
+/* Reads a byte, and stops watching at the end of the pipe. */
+static void on_readable(void *arg)
+{
+    char byte;
+    ssize_t n = read(pipe_in, &byte, 1);
+    *(int *)arg += n == 1;
+    if (n == 0) {
+        loop_unwatch(watched);
+    } else if (pipe_out >= 0) {
+        close(pipe_out);
+        pipe_out = -1;
+    }
+}
+
+static void watching_tells_what_can_be_read(void)
+{
+    int fds[2], bytes = 0;
+    struct loop *loop = loop_new();
+    CU_ASSERT_EQUAL_FATAL(pipe(fds), 0);
+    pipe_in = fds[0];
+    pipe_out = fds[1];
+    CU_ASSERT_EQUAL(write(pipe_out, "ab", 2), 2);
+    watched = loop_watch(loop, pipe_in, on_readable, &bytes);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(watched);
+    loop_run(loop); /* ends when nothing is watched any more */
+    CU_ASSERT_EQUAL(bytes, 2);
+    close(pipe_in);
+    loop_free(loop);
+}
+
 TESTS(sched, {"sched_comes_by_time_then_order_then_posting", comes_by_time_then_order_then_posting},
       {"sched_delivers_nothing_from_inside_post", nothing_comes_from_inside_post},
       {"sched_forgets_what_is_cancelled", cancelled_things_do_not_come},
@@ -276,4 +310,5 @@ TESTS(sched, {"sched_comes_by_time_then_order_then_posting", comes_by_time_then_
       {"sched_shows_exact_times_however_late_it_is", late_machine_leaves_no_trace},
       {"sched_keeps_order_among_many", many_come_in_order},
       {"loop_tells_interrupts_with_and_without_libuv", interrupts_are_told_with_and_without_libuv},
-      {"loop_keeps_what_is_due_when_stopped", stopped_loop_keeps_what_is_due})
+      {"loop_keeps_what_is_due_when_stopped", stopped_loop_keeps_what_is_due},
+      {"loop_tells_what_can_be_read_while_watched", watching_tells_what_can_be_read})

@@ -47,6 +47,8 @@ static struct {
     bool free_in_done;
     bool cancel_in_delta;
     bool cancel_in_log;
+    bool asks; /* calls want approval, also without `ask` */
+    void (*ask)(void *ctx, struct str call_id, struct str name, struct str arguments);
 } t;
 
 static void model_answers(void *arg)
@@ -198,10 +200,10 @@ static void begin(const struct move *moves)
                               .max_output = 60};
 }
 
-static void run(bool stream)
+static void run_with(struct str prompt, bool stream)
 {
     struct session_options o = {.config = kernel_config_default(),
-                                .prompt = STR("Go."),
+                                .prompt = prompt,
                                 .llm = &t.llm,
                                 .tools = &t.toolbox,
                                 .sched = t.sched,
@@ -209,7 +211,9 @@ static void run(bool stream)
                                 .max_tokens = -1,
                                 .log = on_log,
                                 .delta = on_delta,
+                                .ask = t.ask,
                                 .done = on_done};
+    o.config.tiers[TIER_WRITE] = t.ask != NULL || t.asks ? TIER_POLICY_ASK : TIER_POLICY_ALLOW;
     o.config.run = STR("000000000001");
     o.config.started_at = STR("2026-11-29T18:00:00.000Z");
     o.config.model = STR("m-1");
@@ -218,6 +222,11 @@ static void run(bool stream)
     t.session = session_new(&o);
     CU_ASSERT_EQUAL(t.log.n, 0);
     loop_run(t.loop);
+}
+
+static void run(bool stream)
+{
+    run_with(STR("Go."), stream);
 }
 
 /* Checks the log and the status ("" = do not look), and clears everything. */
@@ -406,6 +415,92 @@ static void may_be_freed_while_it_runs(void)
            "");
 }
 
+static void say(void *arg)
+{
+    session_say(t.session, str_of(arg));
+}
+
+/* Three messages, the second of which is cut short. */
+static void goes_on_with_the_next_message(void)
+{
+    static const struct move moves[] = {
+        {MOVE_TEXT, "Hello.", 0}, {MOVE_HANG, "", 0}, {MOVE_TEXT, "Still here.", 0}};
+    static char second[] = "Second.", third[] = "Third.";
+    begin(moves);
+    run(false);
+    CU_ASSERT_EQUAL(t.done, 1);
+    say(second);
+    CU_ASSERT_EQUAL(t.done, 1);
+    sched_post(t.sched, 50, 0, cancel_now, NULL);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.done, 2);
+    say(third);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.done, 3);
+    size_t n = 0;
+    const struct message *history = kernel_history(session_kernel(t.session), &n);
+    CU_ASSERT_EQUAL(n, 5);
+    CU_ASSERT_TRUE(str_is(history[2].content, "Second.") && str_is(history[3].content, "Third."));
+    t.done = 1;
+    expect("run_start@0 user_message@0 step_start@0 llm_reply@100 final@100 run_end@100 "
+           "resume@100 user_message@100 step_start@100 cancel@150 run_end@150 "
+           "resume@150 user_message@150 step_start@150 llm_reply@250 final@250 run_end@250 ",
+           "completed");
+}
+
+/* Without a prompt it waits for the first message; what was said stays where a cancel comes before
+ * its first step. */
+static void may_begin_without_a_prompt(void)
+{
+    static const struct move moves[] = {{MOVE_TEXT, "Hello.", 0}};
+    static char first[] = "First.", second[] = "Second.";
+    begin(moves);
+    run_with((struct str){NULL, 0}, false);
+    CU_ASSERT_EQUAL(t.done, 0);
+    CU_ASSERT_EQUAL(t.log.n, 0);
+    say(first);
+    session_cancel(t.session, STR("no"));
+    CU_ASSERT_EQUAL(t.done, 1);
+    say(second);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.done, 2);
+    t.done = 1;
+    expect("run_start@0 user_message@0 step_start@0 cancel@0 run_end@0 resume@0 user_message@0 "
+           "step_start@0 llm_reply@100 final@100 run_end@100 ",
+           "completed");
+}
+
+static void answer_at_once(void *ctx, struct str call_id, struct str name, struct str arguments)
+{
+    (void)ctx;
+    CU_ASSERT_TRUE(str_is(name, "echo") && str_starts(arguments, "{\"n\":"));
+    session_approve(t.session, call_id, DECIDED_ALWAYS);
+}
+
+static void asks_whether_a_tool_may_run(void)
+{
+    begin(two_calls_then_text);
+    echo.tier = TIER_WRITE;
+    t.ask = answer_at_once;
+    run(false);
+    expect("run_start@0 user_message@0 step_start@0 llm_reply@100 approval_required@100 "
+           "approval@100 tool_start@100 tool_start@100 tool_result@105 tool_result@109 "
+           "step_start@109 llm_reply@209 final@209 run_end@209 ",
+           "completed");
+}
+
+static void denies_where_nobody_is_asked(void)
+{
+    begin(two_calls_then_text);
+    echo.tier = TIER_WRITE;
+    t.asks = true;
+    run(false);
+    expect("run_start@0 user_message@0 step_start@0 llm_reply@100 approval_required@100 "
+           "approval@100 tool_start@100 approval_required@100 tool_result@100 approval@100 "
+           "tool_start@100 tool_result@100 step_start@100 llm_reply@200 final@200 run_end@200 ",
+           "completed");
+}
+
 TESTS(session, {"session_runs_to_its_end", runs_to_its_end},
       {"session_hands_on_deltas", hands_on_deltas},
       {"session_cuts_long_outputs_before_they_are_fed", cuts_long_outputs},
@@ -421,4 +516,8 @@ TESTS(session, {"session_runs_to_its_end", runs_to_its_end},
       {"session_may_be_cancelled_from_its_callbacks", may_be_cancelled_from_its_callbacks},
       {"session_may_be_cancelled_before_it_began", may_be_cancelled_before_it_began},
       {"session_may_be_freed_when_done", may_be_freed_when_done},
-      {"session_may_be_freed_while_it_runs", may_be_freed_while_it_runs})
+      {"session_may_be_freed_while_it_runs", may_be_freed_while_it_runs},
+      {"session_goes_on_with_the_next_message", goes_on_with_the_next_message},
+      {"session_may_begin_without_a_prompt", may_begin_without_a_prompt},
+      {"session_asks_whether_a_tool_may_run", asks_whether_a_tool_may_run},
+      {"session_denies_where_nobody_is_asked", denies_where_nobody_is_asked})
