@@ -32,6 +32,7 @@ static const char help_text[] =
     "  --trials N          trials a task (default: as the set says)\n"
     "  --jobs N            sessions in flight (default 16); results are the same for every N\n"
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
+    "  --prices FILE       what models cost, instead of the table that comes with the program\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
     "  --json              a line a trial as in results.jsonl, then {\"summary\": ..., \"run\": "
     "DIR}\n"
@@ -49,10 +50,12 @@ static void progress(void *ctx, size_t done, size_t total, const char *task, con
     fprintf(stderr, "\r\033[K%zu/%zu %s %s", done, total, outcome, task);
 }
 
-static int parse(int argc, char **argv, struct eval_options *o, bool *json, struct words *words,
-                 struct err *e)
+/* *prices: the table that is named, owned by the caller. */
+static int parse(int argc, char **argv, struct eval_options *o, bool *json, struct prices **prices,
+                 struct words *words, struct err *e)
 {
     const char *replay = NULL, *record = NULL, *mode = NULL, *match = NULL, *provider = NULL;
+    const char *table = NULL;
     bool fake = false;
     int64_t seed = 0;
     const struct option options[] = {{"replay", OPTION_TEXT, &replay, 0, 0},
@@ -71,6 +74,7 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
                                      {"filter", OPTION_TEXT, &o->filter, 0, 0},
                                      {"task", OPTION_TEXT, &o->task, 0, 0},
                                      {"out", OPTION_TEXT, &o->out, 0, 0},
+                                     {"prices", OPTION_TEXT, &table, 0, 0},
                                      {"trials", OPTION_INT, &o->trials, 1, 1000000},
                                      {"jobs", OPTION_INT, &o->jobs, 1, 100000},
                                      {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
@@ -96,7 +100,10 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
     rc = rc != 0 ? rc : match_parse(match, o->strict, o->source, &how, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     o->match_order = how == CASSETTE_ORDER;
-    return rc != 0 ? rc : provider_check(provider, e);
+    rc = rc != 0 ? rc : provider_check(provider, e);
+    rc = rc != 0 ? rc : prices_open(table, prices, e);
+    o->prices = *prices;
+    return rc;
 }
 
 static bool print_report(const struct eval_report *r, bool json)
@@ -118,13 +125,13 @@ static bool print_report(const struct eval_report *r, bool json)
     return written;
 }
 
-static int run(int argc, char **argv)
+static int evaluate(int argc, char **argv, struct prices **prices)
 {
     struct err e;
     struct words words;
     bool json = false, drawn = false;
     struct eval_options o = {.jobs = 16, .model = NULL};
-    if (parse(argc, argv, &o, &json, &words, &e) != 0) {
+    if (parse(argc, argv, &o, &json, prices, &words, &e) != 0) {
         return tell_error(&e);
     }
     o.sets = words.at;
@@ -164,6 +171,14 @@ static int run(int argc, char **argv)
              o.cassettes);
     }
     eval_report_free(report);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct prices *prices = NULL;
+    int status = evaluate(argc, argv, &prices);
+    prices_free(prices);
     return status;
 }
 

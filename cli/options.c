@@ -241,6 +241,12 @@ int match_parse(const char *match, bool strict, enum eval_source source, enum ca
     return err_set(e, ERR_USAGE, "--match wants body or order, got \"%s\"", match);
 }
 
+int prices_open(const char *path, struct prices **out, struct err *e)
+{
+    *out = NULL;
+    return path == NULL ? 0 : prices_load(path, out, e);
+}
+
 int temperature_check(const char *text, struct err *e)
 {
     int64_t scaled;

@@ -4,6 +4,7 @@
 #define EVALS_EVAL_H
 
 #include "goldens/golden.h"
+#include "kernel/drive/prices.h"
 
 /* ---- exit statuses of the program ---- */
 
@@ -85,8 +86,9 @@ void eval_judge(const struct golden_task *task, const struct eval_run *run, stru
 /* Appends a ratio with 6 decimals, rounded half up, or null. num ≥ 0, den ≤ 10^18. */
 void ratio_add(struct buf *out, struct ratio r);
 
-/* Appends an amount of nano-units (≥ 0) as a decimal with at least two places: 0.50, 0.000125. */
-void money_add(struct buf *out, int64_t nano);
+/* Appends an amount of nano-units (≥ 0) as a decimal with at least two places, and its currency (n
+ * 0 = unknown): "0.50 USD", "0.000125 CNY". */
+void money_add(struct buf *out, int64_t nano, struct str currency);
 
 /* ---- running sets ---- */
 
@@ -104,7 +106,8 @@ struct eval_options {
     const char *mend;
     bool match_order;
     bool strict;
-    const char *model;    /* NULL = the cassette's or script's, or MODEL */
+    const char *model;           /* NULL = the cassette's or script's, or MODEL */
+    const struct prices *prices; /* NULL = as shipped */
     const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
     const char *api_key;
     bool stream;
@@ -146,6 +149,14 @@ struct eval_trial {
  * trial took and gave is unknown. */
 bool eval_ran(const struct eval_trial *t);
 
+enum { EVAL_CURRENCIES_MAX = 8 };
+
+/* What was spent in one currency. */
+struct eval_cost {
+    struct str currency;
+    int64_t nano;
+};
+
 struct eval_summary {
     size_t trials, passed, failed, errors, misses, drifts;
     struct ratio success; /* passed of those that passed or failed */
@@ -153,7 +164,10 @@ struct eval_summary {
     struct ratio tool_selection, precision, recall, f1, arguments, trajectory;
     /* Of all trials that ran; -1 where one that was scored does not know it, or none ran. */
     struct usage usage;
-    int64_t cost_nano; /* likewise; -1 = unpriced */
+    /* Likewise; one for each currency, in the order of their names: amounts of two currencies have
+     * no sum. n_costs 0 = unpriced. */
+    struct eval_cost costs[EVAL_CURRENCIES_MAX];
+    size_t n_costs;
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
 };

@@ -69,7 +69,7 @@ void ratio_add(struct buf *out, struct ratio r)
     buf_fmt(out, "%" PRIu64 ".%06" PRIu64, whole, millionths % 1000000);
 }
 
-void money_add(struct buf *out, int64_t nano)
+void money_add(struct buf *out, int64_t nano, struct str currency)
 {
     char text[40];
     int n =
@@ -79,4 +79,8 @@ void money_add(struct buf *out, int64_t nano)
         n--;
     }
     buf_add(out, (struct str){text, (size_t)n});
+    if (currency.n > 0) {
+        buf_char(out, ' ');
+        buf_add(out, currency);
+    }
 }

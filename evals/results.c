@@ -69,6 +69,37 @@ bool eval_ran(const struct eval_trial *t)
     return t->trace.n > 0;
 }
 
+/* An amount, and its currency where it is known. */
+static void add_cost(struct buf *out, int64_t nano, struct str currency)
+{
+    json_put_known(out, "cost_nano", nano);
+    if (nano >= 0) {
+        json_put_text(out, "currency", currency);
+    }
+}
+
+/* Amounts of several currencies have no sum: each stands for itself. */
+static void add_costs(struct buf *out, const struct eval_summary *s)
+{
+    if (s->n_costs == 1) {
+        add_cost(out, s->costs[0].nano, s->costs[0].currency);
+        return;
+    }
+    add_cost(out, -1, (struct str){NULL, 0});
+    if (s->n_costs == 0) {
+        return;
+    }
+    json_key(out, "costs");
+    buf_char(out, '{');
+    for (size_t i = 0; i < s->n_costs; i++) {
+        json_next(out);
+        json_add_string(out, s->costs[i].currency);
+        buf_char(out, ':');
+        buf_int(out, s->costs[i].nano);
+    }
+    buf_char(out, '}');
+}
+
 void eval_trial_json(struct buf *out, const struct eval_trial *t)
 {
     const struct run_result *r = &t->result;
@@ -84,7 +115,7 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     json_put_text_or_null(out, "answer", r->answer);
     json_put_int(out, "steps", r->steps);
     usage_put(out, &r->usage);
-    json_put_known(out, "cost_nano", r->cost_nano);
+    add_cost(out, r->cost_nano, r->currency);
     json_put_known(out, "latency_ms", eval_ran(t) ? (int64_t)r->ended_ms : -1);
     json_put_text_or_null(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
     json_put_text_or_null(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
@@ -111,7 +142,7 @@ void eval_summary_json(struct buf *out, const struct eval_summary *s)
     json_put_int(out, "steps", s->steps);
     json_put_int(out, "calls", s->calls);
     usage_put(out, &s->usage);
-    json_put_known(out, "cost_nano", s->cost_nano);
+    add_costs(out, s);
     json_put_known(out, "p50_latency_ms", s->p50_latency_ms);
     json_put_known(out, "p95_latency_ms", s->p95_latency_ms);
     buf_char(out, '}');

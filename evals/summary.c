@@ -2,6 +2,7 @@
 #include "evals/run_int.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool is_scored(const struct eval_trial *t)
 {
@@ -84,9 +85,44 @@ static void add_amounts(struct eval_summary *s, const struct eval_trial *t, bool
     add_amount(&s->usage.cache_write, u->cache_write, scored);
     add_amount(&s->usage.output, u->output, scored);
     add_amount(&s->usage.reasoning, u->reasoning, scored);
-    add_amount(&s->cost_nano, t->result.cost_nano, scored);
     add_amount(&s->steps, t->result.steps, scored);
     add_amount(&s->calls, (int64_t)t->n_calls, scored);
+}
+
+/* Adds to what was spent in a currency. False where there are too many of them. */
+static bool add_cost(struct eval_summary *s, struct str currency, int64_t nano)
+{
+    size_t at = 0;
+    while (at < s->n_costs && str_cmp(s->costs[at].currency, currency) < 0) {
+        at++;
+    }
+    if (at == s->n_costs || !str_eq(s->costs[at].currency, currency)) {
+        if (s->n_costs == EVAL_CURRENCIES_MAX) {
+            return false;
+        }
+        memmove(&s->costs[at + 1], &s->costs[at], (s->n_costs - at) * sizeof s->costs[0]);
+        s->costs[at] = (struct eval_cost){currency, 0};
+        s->n_costs++;
+    }
+    add_amount(&s->costs[at].nano, nano, true);
+    return true;
+}
+
+/* One unknown cost makes all of it unknown, as for the other amounts. */
+static void sum_costs(const struct eval_report *r, struct eval_summary *s)
+{
+    bool any_scored = s->passed + s->failed > 0;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct eval_trial *t = &r->trials[i];
+        int64_t nano = t->result.cost_nano;
+        if (!eval_ran(t) || (nano < 0 && any_scored && !is_scored(t))) {
+            continue;
+        }
+        if (nano < 0 || !add_cost(s, t->result.currency, nano)) {
+            s->n_costs = 0;
+            return;
+        }
+    }
 }
 
 static void sum_amounts(const struct eval_report *r, struct eval_summary *s)
@@ -102,7 +138,6 @@ static void sum_amounts(const struct eval_report *r, struct eval_summary *s)
     }
     if (!any_ran) {
         s->usage = USAGE_UNKNOWN;
-        s->cost_nano = -1;
     }
 }
 
@@ -158,6 +193,7 @@ void eval_sum(struct eval_report *r, int64_t allow_errors)
     }
     s->success = (struct ratio){(int64_t)s->passed, (int64_t)(s->passed + s->failed)};
     sum_amounts(r, s);
+    sum_costs(r, s);
     sum_scores(r, s);
     sum_latency(r, s);
     r->exit_status = exit_status(r, allow_errors);

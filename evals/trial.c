@@ -96,6 +96,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .system = task->system,
                               .budget = task->budget,
                               .model = str_of(t->o->model),
+                              .prices = t->o->prices,
                               .base_url = base_url(t),
                               .api_key = str_of(t->o->api_key),
                               .stream = t->o->stream,
@@ -241,6 +242,7 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     out->result = run->result;
     out->result.answer = copy(arena, run->result.answer);
     out->result.reason = copy(arena, run->result.reason);
+    out->result.currency = copy(arena, run->result.currency);
     out->model = arena_str(arena, run->model);
     out->trace = arena_str(arena, str_of(t->trace));
     keep_calls(arena, run, out);

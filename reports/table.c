@@ -59,14 +59,24 @@ static struct str text_of(struct buf *b, struct arena *arena)
     return s;
 }
 
-static struct str cost_text(int64_t nano, struct arena *arena)
+static struct str cost_text(const struct run_result *r, struct arena *arena)
 {
     struct buf b = {0};
-    if (nano < 0) {
+    if (r->cost_nano < 0) {
         return STR("unpriced");
     }
-    money_add(&b, nano);
+    money_add(&b, r->cost_nano, r->currency);
     return text_of(&b, arena);
+}
+
+/* "0.50 USD", or "1.20 CNY + 0.50 USD": amounts of two currencies have no sum. */
+static void costs_add(struct buf *out, const struct eval_summary *s)
+{
+    buf_addz(out, s->n_costs == 0 ? "unpriced" : "");
+    for (size_t i = 0; i < s->n_costs; i++) {
+        buf_addz(out, i > 0 ? " + " : "");
+        money_add(out, s->costs[i].nano, s->costs[i].currency);
+    }
 }
 
 static struct str time_of(int64_t ms, struct arena *arena)
@@ -100,7 +110,7 @@ static struct row row_of(const struct eval_trial *t, bool several, struct arena 
         row.cells[2] = calls_text(t, arena);
         row.cells[3] = arena_printf(arena, "%" PRId64, t->result.steps);
         row.cells[4] = tokens_text(&t->result.usage, arena);
-        row.cells[COST] = cost_text(t->result.cost_nano, arena);
+        row.cells[COST] = cost_text(&t->result, arena);
         row.cells[6] = time_of((int64_t)t->result.ended_ms, arena);
     }
     return row;
@@ -239,7 +249,6 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
 {
     const struct eval_summary *s = &r->summary;
     struct buf counts = {0};
-    struct arena *arena = arena_new();
     buf_fmt(&counts, "%zu passed, %zu failed, ", s->passed, s->failed);
     count_add(&counts, (int64_t)s->errors, "error");
     bool good = s->failed == 0 && s->errors == 0;
@@ -260,8 +269,8 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
     count_add(out, s->calls, "call");
     buf_addz(out, ", ");
     tokens_add(out, &s->usage);
-    struct str cost = cost_text(s->cost_nano, arena);
-    buf_fmt(out, ", cost %.*s", STR_FMT(cost));
+    buf_addz(out, ", cost ");
+    costs_add(out, s);
     if (s->p50_latency_ms >= 0) {
         buf_addz(out, ", time p50 ");
         seconds_add(out, s->p50_latency_ms);
@@ -273,7 +282,6 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
         buf_addz(out, "interrupted: only finished trials are counted\n");
     }
     buf_free(&counts);
-    arena_free(arena);
 }
 
 void report_table(struct buf *out, const struct eval_report *r, bool color)

@@ -18,6 +18,7 @@ struct printer {
     bool color;
     bool ended;           /* the newest segment has its run_end */
     struct buf shown;     /* the newest reply's text */
+    struct buf currency;  /* of the costs, as far as the log has told */
     struct arena *arena;  /* of the line at hand */
     const struct val *ev; /* likewise */
     int64_t t_ms;
@@ -81,12 +82,22 @@ static void block(struct printer *p, struct str s, size_t max_chars)
     block_add(p->out, s, 14, p->full ? 0 : max_chars);
 }
 
+/* Keeps the currency that v names, if it does. */
+static void note_currency(struct printer *p, const struct val *v)
+{
+    struct str currency = text_preview(p->arena, val_text(val_get(v, "currency")), WORD_CHARS);
+    if (currency.n > 0) {
+        buf_clear(&p->currency);
+        buf_add(&p->currency, currency);
+    }
+}
+
 static void add_cost(struct printer *p)
 {
     int64_t nano = known(p->ev, "cost_nano");
     buf_addz(p->out, nano < 0 ? ", unpriced" : ", cost ");
     if (nano >= 0) {
-        money_add(p->out, nano);
+        money_add(p->out, nano, buf_str(&p->currency));
     }
 }
 
@@ -107,6 +118,8 @@ static void show_run_start(struct printer *p)
     const struct val *tools = val_get(p->ev, "tools");
     int64_t seed = 0;
     p->ended = false;
+    buf_clear(&p->currency);
+    note_currency(p, val_get(p->ev, "config"));
     head(p, "run", PAINT_BOLD);
     add_word(p, " ", word(p, "run"));
     add_word(p, ", model ", word(p, "model"));
@@ -280,6 +293,7 @@ static void show_run_end(struct printer *p)
     struct str status = word(p, "status");
     struct usage usage = usage_of(p->ev);
     p->ended = true;
+    note_currency(p, p->ev);
     head(p, "end", PAINT_BOLD);
     buf_char(p->out, ' ');
     paint_add(p->out, status, str_is(status, "completed") ? PAINT_GOOD : PAINT_BAD, p->color);
@@ -328,6 +342,7 @@ static void show_event(struct printer *p)
         }
     }
     p->ended = p->ended && !str_is(text(p, "type"), "resume");
+    note_currency(p, val_get(p->ev, "changed"));
     show_other(p);
 }
 
@@ -388,5 +403,6 @@ int report_trace(struct buf *out, const char *file, struct str log, bool full, b
         buf_addz(out, "interrupted: the log has no run_end\n");
     }
     buf_free(&p.shown);
+    buf_free(&p.currency);
     return rc;
 }

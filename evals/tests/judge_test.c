@@ -152,14 +152,25 @@ static const struct judge_case cases[] = {
      "steps: expected at most 1, got 2\n"
      "calls_limit: expected at most 1, got 2\n"
      "tokens: expected at most 119, got 120\n"
-     "cost: cost unknown: no price for model m-1\n"
+     "cost: cost unknown: no price for model m-1; --prices FILE can name one\n"
      "seconds: expected at most 1.499 s, took 1.500 s\n"},
     {"a known cost",
      "    limits: {cost_usd: 0.01}\n",
      {{NULL, NULL, 0}},
      RESULT(RUN_COMPLETED, "", 100, 10000001),
      "fail null null null null null -1\n"
-     "cost: expected at most 0.01, got 0.010000001\n"},
+     "cost: expected at most 0.01 USD, got 0.010000001 USD\n"},
+    {"a cost that is just the limit",
+     "    limits: {cost_usd: 0.01}\n",
+     {{NULL, NULL, 0}},
+     RESULT(RUN_COMPLETED, "", 100, 10000000),
+     "pass null null null null null -1\n"},
+    {"a cost without token counts",
+     "    limits: {cost_usd: 0.01}\n",
+     {{NULL, NULL, 0}},
+     RESULT(RUN_COMPLETED, "", -1, -1),
+     "fail null null null null null -1\n"
+     "cost: cost unknown: the provider gave no token counts\n"},
     {"unknown tokens do not pass a limit",
      "    limits: {tokens: 1000}\n",
      {{NULL, NULL, 0}},

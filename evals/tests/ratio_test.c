@@ -62,17 +62,17 @@ static void money_keeps_every_digit(void)
 {
     static const struct {
         int64_t nano;
-        const char *want;
-    } cases[] = {{0, "0.00"},
-                 {500000000, "0.50"},
-                 {125000, "0.000125"},
-                 {1, "0.000000001"},
-                 {1234500000, "1.2345"},
-                 {100000000000, "100.00"},
-                 {INT64_MAX, "9223372036.854775807"}};
+        const char *currency, *want;
+    } cases[] = {{0, "USD", "0.00 USD"},
+                 {500000000, "CNY", "0.50 CNY"},
+                 {125000, "USD", "0.000125 USD"},
+                 {1, "", "0.000000001"},
+                 {1234500000, "", "1.2345"},
+                 {100000000000, NULL, "100.00"},
+                 {INT64_MAX, NULL, "9223372036.854775807"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buf b = {0};
-        money_add(&b, cases[i].nano);
+        money_add(&b, cases[i].nano, str_of(cases[i].currency));
         buf_char(&b, '\0');
         CHECK_TEXT(b.p, cases[i].want);
         buf_free(&b);

@@ -226,7 +226,7 @@ static void missing_cassette_is_a_miss(void)
         CU_ASSERT_EQUAL(r->summary.misses, cases[i].misses);
         CU_ASSERT_EQUAL(r->summary.errors, 1);
         CU_ASSERT_EQUAL(r->summary.success.den, 0);
-        CU_ASSERT_EQUAL(r->summary.cost_nano, -1);
+        CU_ASSERT_EQUAL(r->summary.n_costs, 0);
         CU_ASSERT_EQUAL(r->summary.usage.input, -1);
         CHECK_PART(get(r->out, "results.jsonl"), /* nothing was run: nothing is known */
                    "\"usage\":{\"input\":null,\"cached\":null,\"cache_write\":null,"
@@ -265,7 +265,7 @@ static void sums_are_of_what_ran(void)
     CU_ASSERT_EQUAL(r->summary.misses, 1);
     CU_ASSERT_EQUAL(r->summary.usage.input, 7);
     CU_ASSERT_EQUAL(r->summary.usage.output, 3);
-    CU_ASSERT_EQUAL(r->summary.cost_nano, -1);
+    CU_ASSERT_EQUAL(r->summary.n_costs, 0);
     CU_ASSERT_EQUAL(r->exit_status, 3);
     eval_report_free(r);
     end();
@@ -613,7 +613,72 @@ static void a_full_disk_keeps_what_is_finished(void)
     end();
 }
 
-TESTS(run, {"run_gives_the_same_bytes_at_any_jobs", same_bytes_at_any_jobs},
+/* Two scripts with models that are priced in two currencies, and one that nobody priced. */
+static void costs_stand_by_currency(void)
+{
+    static const struct {
+        const char *tasks; /* that are run */
+        const char *json;
+        size_t n_costs;
+    } cases[] = {
+        /* 1000 × 2 + 100 × 10 by the million, twice */
+        {"a,b", "\"cost_nano\":6000000,\"currency\":\"USD\",\"p50_latency_ms\"", 1},
+        {"a,c",
+         "\"cost_nano\":null,\"costs\":{\"CNY\":30000000,\"USD\":3000000},\"p50_latency_ms\"", 2},
+        {"a,d", "\"cost_nano\":null,\"p50_latency_ms\"", 0},
+        {"c", "\"cost_nano\":30000000,\"currency\":\"CNY\",\"p50_latency_ms\"", 1},
+    };
+    static const char *const models[] = {"usd", "usd", "cny", "none"};
+    begin();
+    const char *dir = testing_dir();
+    struct buf set = {0};
+    struct prices *prices = NULL;
+    struct err e;
+    buf_addz(&set, "version: 1\nname: money\ntasks:\n");
+    for (size_t i = 0; i < 4; i++) {
+        char task = (char)('a' + i), name[] = "a.yaml";
+        name[0] = task;
+        buf_fmt(&set, "- {id: %c, prompt: p, fake: %s, expect: {no_calls: true}}\n", task, name);
+        put(dir, name,
+            arena_printf(arena,
+                         "version: 1\nmodel: %s\nsteps:\n- reply: {text: hi, usage: {input: 1000, "
+                         "output: 100}}\n",
+                         models[i])
+                .p);
+    }
+    buf_char(&set, '\0');
+    put(dir, "set.yaml", set.p);
+    put(dir, "prices.yaml",
+        "version: 1\ntables:\n"
+        "- {currency: USD, models: [{match: usd, input: 2, output: 10}]}\n"
+        "- {currency: CNY, models: [{match: c*, input: 20, output: 100}]}\n");
+    CU_ASSERT_EQUAL_FATAL(prices_load(in_dir(dir, "prices.yaml"), &prices, &e), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf json = {0};
+        struct eval_report *r =
+            run(in_dir(dir, "set.yaml"),
+                (struct eval_options){.source = EVAL_FAKE,
+                                      .prices = prices,
+                                      .task = cases[i].tasks,
+                                      .out = in_dir(dir, arena_printf(arena, "out%zu", i).p)},
+                &e);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+        eval_summary_json(&json, &r->summary);
+        CU_ASSERT(str_find(buf_str(&json), str_of(cases[i].json)) != SIZE_MAX);
+        CU_ASSERT_EQUAL(r->summary.n_costs, cases[i].n_costs);
+        buf_free(&json);
+        eval_report_free(r);
+    }
+    CHECK_PART(get(dir, "out3/results.jsonl"),
+               "\"cost_nano\":30000000,\"currency\":\"CNY\",\"latency_ms\"");
+    CHECK_PART(get(dir, "out2/results.jsonl"), "\"cost_nano\":null,\"latency_ms\"");
+    prices_free(prices);
+    buf_free(&set);
+    end();
+}
+
+TESTS(run, {"run_shows_costs_by_currency", costs_stand_by_currency},
+      {"run_gives_the_same_bytes_at_any_jobs", same_bytes_at_any_jobs},
       {"run_writes_the_line_of_the_format", writes_the_line_of_the_format},
       {"run_replays_the_example_to_its_trace", example_replays_to_its_trace},
       {"run_takes_a_missing_cassette_for_a_miss", missing_cassette_is_a_miss},

@@ -16,7 +16,11 @@ static struct eval_trial trials[] = {
     {.task = {"margin-drop", 11},
      .trial = 1,
      .verdict = {.outcome = EVAL_PASS},
-     .result = {.steps = 2, .usage = {220, -1, -1, 22, -1}, .cost_nano = 1250000, .ended_ms = 713},
+     .result = {.steps = 2,
+                .usage = {220, -1, -1, 22, -1},
+                .cost_nano = 1250000,
+                .currency = {"USD", 3},
+                .ended_ms = 713},
      .n_calls = 1,
      .expected_calls = 1,
      .trace = {"traces/margin-drop.jsonl", 24}},
@@ -51,7 +55,6 @@ static struct eval_report report = {
                 .f1 = {2, 3},
                 .trajectory = {0, 1},
                 .usage = {220, 0, 0, 22, 0},
-                .cost_nano = -1,
                 .p50_latency_ms = 713,
                 .p95_latency_ms = 61002,
                 .steps = 14,
@@ -64,10 +67,10 @@ static void shows_rows_reasons_and_totals(void)
     report_table(&out, &report, false);
     buf_char(&out, '\0');
     CHECK_TEXT(out.p,
-               "task         outcome  made/expected  steps  tokens      cost      time\n"
-               "margin-drop  pass               1/1      2     242   0.00125   0.713 s\n"
-               "价格         fail                 2     12       ?  unpriced  61.002 s\n"
-               "lost         error                -      -       -         -         -\n"
+               "task         outcome  made/expected  steps  tokens         cost      time\n"
+               "margin-drop  pass               1/1      2     242  0.00125 USD   0.713 s\n"
+               "价格         fail                 2     12       ?     unpriced  61.002 s\n"
+               "lost         error                -      -       -            -         -\n"
                "\n"
                "fail 价格 (sets/demo.yaml:12)\n"
                "  calls\n"
@@ -117,6 +120,31 @@ static void leaves_out_the_cost_of_what_has_no_price(void)
     buf_free(&out);
 }
 
+/* What was spent stands with its currency, and two currencies are not added. */
+static void totals_name_each_currency(void)
+{
+    static const struct {
+        struct eval_cost costs[2];
+        size_t n;
+        const char *want;
+    } cases[] = {
+        {{{{NULL, 0}, 0}}, 0, ", cost unpriced, time"},
+        {{{{"USD", 3}, 500000000}}, 1, ", cost 0.50 USD, time"},
+        {{{{"CNY", 3}, 1200000000}, {{"USD", 3}, 125000}},
+         2,
+         ", cost 1.20 CNY + 0.000125 USD, time"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct eval_report priced = report;
+        struct buf out = {0};
+        memcpy(priced.summary.costs, cases[i].costs, sizeof cases[i].costs);
+        priced.summary.n_costs = cases[i].n;
+        report_table(&out, &priced, false);
+        CU_ASSERT(str_find(buf_str(&out), str_of(cases[i].want)) != SIZE_MAX);
+        buf_free(&out);
+    }
+}
+
 /* Without colour there is no escape; with it every row still has its text. */
 static void colours_only_when_asked(void)
 {
@@ -157,6 +185,7 @@ static void long_texts_are_cut_with_their_size(void)
 
 TESTS(table, {"table_shows_rows_reasons_and_totals", shows_rows_reasons_and_totals},
       {"table_leaves_out_the_cost_of_what_has_no_price", leaves_out_the_cost_of_what_has_no_price},
+      {"table_totals_name_each_currency", totals_name_each_currency},
       {"table_uses_colours_only_when_asked", colours_only_when_asked},
       {"text_width_is_that_of_a_terminal", widths_are_those_of_a_terminal},
       {"block_cuts_long_texts_and_says_so", long_texts_are_cut_with_their_size})

@@ -94,6 +94,47 @@ static void shows_what_went_wrong(void)
     buf_free(&out);
 }
 
+#define COST(seq, type, more) "{\"seq\":" seq ",\"t_ms\":1,\"type\":\"" type "\"," more "}\n"
+
+/* The currency is the one that the log names before the amounts, or with them. */
+static void names_the_currency_of_a_cost(void)
+{
+    static const struct {
+        const char *config, *resume, *end;
+        const char *first, *second, *third; /* cost of a reply, of one after a resume, of the run */
+    } cases[] = {
+        {"{}", "{}", "\"cost_nano\":2000000", "cost 0.001", "cost 0.001", "cost 0.002"},
+        {"{}", "{}", "\"cost_nano\":2000000,\"currency\":\"EUR\"", "cost 0.001", "cost 0.001",
+         "cost 0.002 EUR"},
+        {"{\"currency\":\"CNY\",\"price\":{}}", "{}", "\"cost_nano\":2000000,\"currency\":\"CNY\"",
+         "cost 0.001 CNY", "cost 0.001 CNY", "cost 0.002 CNY"},
+        {"{\"currency\":\"CNY\",\"price\":{}}", "{\"currency\":\"USD\",\"price\":{}}",
+         "\"cost_nano\":null,\"currency\":\"USD\"", "cost 0.001 CNY", "cost 0.001 USD", "unpriced"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char log[2048], want[256];
+        struct buf out = {0};
+        struct err e;
+        snprintf(log, sizeof log,
+                 COST("1", "run_start", "\"model\":\"m\",\"config\":%s")
+                     COST("2", "llm_reply", "\"stop\":\"end_turn\",\"cost_nano\":1000000")
+                         COST("3", "resume", "\"changed\":%s")
+                             COST("4", "llm_reply", "\"stop\":\"end_turn\",\"cost_nano\":1000000")
+                                 COST("5", "run_end", "\"status\":\"completed\",\"steps\":2,%s"),
+                 cases[i].config, cases[i].resume, cases[i].end);
+        CU_ASSERT_EQUAL(show(log, false, &out, &e), 0);
+        const char *at = out.p;
+        const char *const parts[] = {cases[i].first, cases[i].second, cases[i].third};
+        for (size_t j = 0; j < 3 && at != NULL; j++) {
+            snprintf(want, sizeof want, ", %s\n", parts[j]);
+            at = strstr(at, want);
+            CU_ASSERT_PTR_NOT_NULL(at);
+            at += at != NULL;
+        }
+        buf_free(&out);
+    }
+}
+
 static void says_that_a_log_was_cut_off(void)
 {
     static const struct {
@@ -162,6 +203,7 @@ static void full_shows_everything(void)
 
 TESTS(trace, {"trace_shows_the_example", shows_the_example},
       {"trace_shows_what_went_wrong", shows_what_went_wrong},
+      {"trace_names_the_currency_of_a_cost", names_the_currency_of_a_cost},
       {"trace_says_that_a_log_was_cut_off", says_that_a_log_was_cut_off},
       {"trace_refuses_what_is_no_log", refuses_what_is_no_log},
       {"trace_shows_everything_when_full", full_shows_everything})
