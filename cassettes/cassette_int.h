@@ -23,10 +23,13 @@ int cassette_undo_coding(struct interaction *it, struct arena *arena, struct err
 
 /* ---- redact.c: credentials by their known shapes ---- */
 
-/* A part of a text that was replaced by REDACTED: [at, at + n) in the old one. */
+/* A part [at, at + n) of a text that is hidden, and how much of REDACTED_TEXT stands there instead:
+ * all of it, or nothing where a credential in pieces goes on. */
 struct redacted {
     size_t at;
     size_t n;
+    size_t with;
+    const char *what; /* the kind of credential, for people */
 };
 #define REDACTED_TEXT "REDACTED"
 
@@ -35,16 +38,36 @@ struct redacted {
 bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *n,
                               const char **what);
 
-/* Appends text with every credential replaced, and the parts (struct redacted) to `parts` (may be
- * NULL). Returns whether any was. */
-bool cassette_redact_text(struct str text, struct buf *out, struct buf *parts);
+/* Append a text with every credential replaced: any text (cassette_find_in_text); a valid JSON text
+ * (cassette_find_in_json); why a call failed, in which `secret` (n 0 = none) is hidden too. Return
+ * whether anything was replaced. */
+bool cassette_redact_text(struct str text, struct buf *out);
+bool cassette_redact_json(struct str json, struct buf *out);
+bool cassette_redact_detail(struct str detail, struct str secret, struct buf *out);
 
-/* The same, with every occurrence of `secret` (n 0 = none) replaced as well. */
-bool cassette_redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts);
+/* The same for an answer's body (cassette_find_in_answer), in which `secret` is hidden too; appends
+ * the parts to `parts`. */
+bool cassette_redact_answer(const struct interaction *it, struct str secret, struct buf *out,
+                            struct buf *parts);
 
 /* Appends a URL without its userinfo and without the values of its secret query parameters. Returns
  * whether anything was replaced. */
 bool cassette_redact_url(struct str url, struct buf *out);
+
+/* ---- texts.c: credentials in what a body says ---- */
+
+/* Append the parts to hide (struct redacted), in order and apart from each other: of a text, in
+ * which JSON is read as JSON; of a valid JSON text, each of its strings a text; of the body of an
+ * answer: a tool's output is a text, what a stream brings in pieces is read as a whole. */
+void cassette_find_in_text(struct str text, struct buf *parts);
+void cassette_find_in_json(struct str json, struct buf *parts);
+void cassette_find_in_answer(const struct interaction *it, struct buf *parts);
+
+/* The parts as an array; valid until `parts` changes. */
+struct redacted *cassette_parts(const struct buf *parts, size_t *n);
+
+/* Puts parts in order and makes one of those that overlap. */
+void cassette_sort_parts(struct buf *parts);
 
 /* ---- write.c ---- */
 

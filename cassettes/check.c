@@ -175,17 +175,29 @@ static void check_coding(struct checking *k, const struct interaction *it)
     }
 }
 
-static void check_reply(struct checking *k, const struct interaction *it)
+static void check_reply(struct checking *k, const struct reading *r)
 {
-    struct reading r = cassette_reading_of(it, k->arena);
+    const struct interaction *it = r->it;
     bool answered = it->ended == HTTP_CLEAN && it->status >= 200 && it->status < 300;
-    if (r.decoder != NULL && answered && !r.result.ok && r.result.failure.class == FAIL_PROTOCOL) {
-        struct str why = text_preview(k->arena, r.result.failure.message, WHY_CHARS);
+    if (r->decoder != NULL && answered && !r->result.ok &&
+        r->result.failure.class == FAIL_PROTOCOL) {
+        struct str why = text_preview(k->arena, r->result.failure.message, WHY_CHARS);
         struct str message = arena_printf(k->arena, "interaction %u: the body is no reply: %.*s",
                                           it->n, STR_FMT(why));
         tell(k, it, FINDING_ERROR, "undecodable_reply", message);
     }
-    cassette_reading_free(&r);
+}
+
+static void tell_secret(struct checking *k, const struct interaction *it, struct place place,
+                        enum finding_severity severity, const char *what, const char *where)
+{
+    struct str message = arena_printf(
+        k->arena, "interaction %u: %s in %s: take it out by hand or record anew, and revoke it",
+        it->n, what, where);
+    if (place.at > 0) {
+        k->secret = place;
+    }
+    tell_at(k, place, severity, "credential", message);
 }
 
 /* secret: as it stands in the file. */
@@ -193,26 +205,80 @@ static void tell_credential(struct checking *k, const struct interaction *it,
                             enum finding_severity severity, const char *what, const char *where,
                             struct str secret)
 {
-    struct str message = arena_printf(
-        k->arena, "interaction %u: %s in %s: take it out by hand or record anew, and revoke it",
-        it->n, what, where);
-    struct place place = place_of(k, it, secret);
-    if (place.at > 0) {
-        k->secret = place;
-    }
-    tell_at(k, place, severity, "credential", message);
+    tell_secret(k, it, place_of(k, it, secret), severity, what, where);
 }
 
-static void check_text(struct checking *k, const struct interaction *it, struct str text,
+/* Where the file says the part [at, at + n) of a body: by its line, since a piece alone may be a
+ * single letter, else by itself. */
+static struct place place_of_part(struct checking *k, const struct interaction *it, struct str body,
+                                  const struct redacted *part)
+{
+    size_t from = part->at;
+    while (from > 0 && body.p[from - 1] != '\n') {
+        from--;
+    }
+    const char *newline = memchr(body.p + part->at, '\n', part->n);
+    size_t end = newline == NULL ? part->at + part->n : (size_t)(newline - body.p);
+    struct place place = place_of(k, it, str_slice(body, from, end));
+    if (place.at == 0) {
+        return place_of(k, it, str_slice(body, part->at, end));
+    }
+    place.at += part->at - from;
+    place.column += (uint32_t)(part->at - from);
+    return place;
+}
+
+/* Tells the first of the parts; whether there is one. */
+static bool tell_part(struct checking *k, const struct interaction *it, struct str body,
+                      const struct buf *parts, const char *where)
+{
+    size_t n;
+    const struct redacted *list = cassette_parts(parts, &n);
+    if (n > 0) {
+        tell_secret(k, it, place_of_part(k, it, body, &list[0]), FINDING_ERROR, list[0].what,
+                    where);
+    }
+    return n > 0;
+}
+
+static void check_request_body(struct checking *k, const struct interaction *it)
+{
+    struct buf parts = {0};
+    cassette_find_in_text(it->request_body, &parts);
+    tell_part(k, it, it->request_body, &parts, "the request's body");
+    buf_free(&parts);
+}
+
+/* A text of the reply that holds a secret although no body does: it lies in several blocks. */
+static bool check_said(struct checking *k, const struct interaction *it, struct str text,
                        const char *where)
 {
-    size_t at, n;
-    const char *what;
-    if (cassette_find_credential(text, 0, &at, &n, &what)) {
-        const char *newline = memchr(text.p + at, '\n', n);
-        size_t end = newline == NULL ? at + n : (size_t)(newline - text.p);
-        tell_credential(k, it, FINDING_ERROR, what, where, str_slice(text, at, end));
+    struct buf parts = {0};
+    size_t n;
+    cassette_find_in_text(text, &parts);
+    const struct redacted *list = cassette_parts(&parts, &n);
+    if (n > 0) {
+        tell_secret(k, it, (struct place){0, it->line, 1}, FINDING_ERROR, list[0].what, where);
     }
+    buf_free(&parts);
+    return n > 0;
+}
+
+static void check_response_body(struct checking *k, const struct reading *r)
+{
+    const struct interaction *it = r->it;
+    struct buf parts = {0};
+    cassette_find_in_answer(it, &parts);
+    bool told = tell_part(k, it, it->body, &parts, "the response's body");
+    if (r->decoder != NULL && r->result.ok && !told) {
+        const struct reply *reply = &r->result.reply;
+        told = check_said(k, it, reply->content, "the reply's text") ||
+               check_said(k, it, reply->reasoning, "the reply's reasoning");
+        for (size_t i = 0; i < reply->n_calls && !told; i++) {
+            told = check_said(k, it, reply->calls[i].arguments, "a call's arguments");
+        }
+    }
+    buf_free(&parts);
 }
 
 static void check_headers(struct checking *k, const struct interaction *it,
@@ -231,8 +297,9 @@ static void check_headers(struct checking *k, const struct interaction *it,
 }
 
 /* In the order of our files, in which place_of looks for them first. */
-static void check_credentials(struct checking *k, const struct interaction *it)
+static void check_credentials(struct checking *k, const struct reading *r)
 {
+    const struct interaction *it = r->it;
     struct buf url = {0};
     k->secret = (struct place){0, 0, 0};
     if (cassette_redact_url(it->uri, &url)) {
@@ -240,9 +307,9 @@ static void check_credentials(struct checking *k, const struct interaction *it)
     }
     buf_free(&url);
     check_headers(k, it, it->request_headers, it->n_request_headers);
-    check_text(k, it, it->request_body, "the request's body");
+    check_request_body(k, it);
     check_headers(k, it, it->headers, it->n_headers);
-    check_text(k, it, it->body, "the response's body");
+    check_response_body(k, r);
 }
 
 static bool answered_alike(const struct interaction *a, const struct interaction *b)
@@ -288,8 +355,10 @@ void cassette_check(const struct cassette *c, void (*found)(void *ctx, const str
         check_end(&k, &c->items[i]);
         check_chunks(&k, &c->items[i]);
         check_coding(&k, &c->items[i]);
-        check_reply(&k, &c->items[i]);
-        check_credentials(&k, &c->items[i]);
+        struct reading r = cassette_reading_of(&c->items[i], k.arena);
+        check_reply(&k, &r);
+        check_credentials(&k, &r);
+        cassette_reading_free(&r);
     }
     check_duplicates(&k);
     arena_free(k.arena);

@@ -28,7 +28,7 @@ struct str cassette_request_path(struct str uri)
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
 {
     if (json == NULL) {
-        cassette_redact_text(body, out, NULL);
+        cassette_redact_text(body, out);
         return;
     }
     struct arena *arena = arena_new();
@@ -38,7 +38,7 @@ void cassette_meaning(struct str uri, struct str body, const struct val *json, s
         json = wire_without_defaults(format, json, arena);
     }
     json_add_canonical(&canonical, json);
-    cassette_redact_text(buf_str(&canonical), out, NULL);
+    cassette_redact_json(buf_str(&canonical), out);
     buf_free(&canonical);
     arena_free(arena);
 }

@@ -117,7 +117,7 @@ static void add_arguments(struct buf *out, struct str body)
 {
     struct arena *arena = arena_new();
     struct buf plain = {0};
-    cassette_redact_text(body, &plain, NULL);
+    cassette_redact_text(body, &plain);
     buf_char(out, ' ');
     buf_add(out, text_preview(arena, buf_str(&plain), PREVIEW_CHARS));
     buf_free(&plain);

@@ -157,6 +157,9 @@ static bool pem_fits(struct str text, size_t at, size_t *n)
             break;
         }
     }
+    while (strchr(" \r\n\t", rest.p[end - 1]) != NULL) { /* ends the line of a cut one */
+        end--;
+    }
     *n = end;
     return true;
 }
@@ -187,47 +190,69 @@ bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *
     return false;
 }
 
-/* The next part to hide at or after `from`; at SIZE_MAX when there is none. */
-static struct redacted next_shape(struct str text, size_t from)
+/* Appends the text with what stands for each part instead; whether there is any. */
+static bool put_redacted(struct str text, const struct buf *parts, struct buf *out)
 {
-    struct redacted part = {SIZE_MAX, 0};
-    const char *what;
-    if (!cassette_find_credential(text, from, &part.at, &part.n, &what)) {
-        part.at = SIZE_MAX;
-    }
-    return part;
-}
-
-static struct redacted next_secret(struct str text, struct str secret, size_t from)
-{
-    size_t at = secret.n == 0 ? SIZE_MAX : str_find(str_slice(text, from, text.n), secret);
-    return (struct redacted){at == SIZE_MAX ? SIZE_MAX : from + at, secret.n};
-}
-
-bool cassette_redact_secret(struct str text, struct str secret, struct buf *out, struct buf *parts)
-{
+    size_t n;
     size_t done = 0;
-    struct redacted shape = next_shape(text, 0);
-    struct redacted exact = next_secret(text, secret, 0);
-    bool any = shape.at != SIZE_MAX || exact.at != SIZE_MAX;
-    while (shape.at != SIZE_MAX || exact.at != SIZE_MAX) {
-        struct redacted part = exact.at <= shape.at ? exact : shape;
-        buf_add(out, str_slice(text, done, part.at));
-        buf_addz(out, REDACTED_TEXT);
-        if (parts != NULL) {
-            buf_add(parts, (struct str){(const char *)&part, sizeof part});
-        }
-        done = part.at + part.n;
-        shape = shape.at < done ? next_shape(text, done) : shape;
-        exact = exact.at < done ? next_secret(text, secret, done) : exact;
+    const struct redacted *list = cassette_parts(parts, &n);
+    for (size_t i = 0; i < n; i++) {
+        buf_add(out, str_slice(text, done, list[i].at));
+        buf_add(out, str_slice(STR(REDACTED_TEXT), 0, list[i].with));
+        done = list[i].at + list[i].n;
     }
     buf_add(out, str_slice(text, done, text.n));
+    return n > 0;
+}
+
+bool cassette_redact_text(struct str text, struct buf *out)
+{
+    struct buf parts = {0};
+    cassette_find_in_text(text, &parts);
+    bool any = put_redacted(text, &parts, out);
+    buf_free(&parts);
     return any;
 }
 
-bool cassette_redact_text(struct str text, struct buf *out, struct buf *parts)
+bool cassette_redact_json(struct str json, struct buf *out)
 {
-    return cassette_redact_secret(text, (struct str){NULL, 0}, out, parts);
+    struct buf parts = {0};
+    cassette_find_in_json(json, &parts);
+    bool any = put_redacted(json, &parts, out);
+    buf_free(&parts);
+    return any;
+}
+
+static void find_exact(struct str text, struct str secret, struct buf *parts)
+{
+    size_t from = 0;
+    size_t at = secret.n == 0 ? SIZE_MAX : str_find(text, secret);
+    while (at != SIZE_MAX) {
+        struct redacted part = {from + at, secret.n, sizeof REDACTED_TEXT - 1, "a key"};
+        buf_add(parts, (struct str){(const char *)&part, sizeof part});
+        from = part.at + part.n;
+        at = str_find(str_slice(text, from, text.n), secret);
+    }
+}
+
+bool cassette_redact_answer(const struct interaction *it, struct str secret, struct buf *out,
+                            struct buf *parts)
+{
+    cassette_find_in_answer(it, parts);
+    find_exact(it->body, secret, parts);
+    cassette_sort_parts(parts);
+    return put_redacted(it->body, parts, out);
+}
+
+bool cassette_redact_detail(struct str detail, struct str secret, struct buf *out)
+{
+    struct buf parts = {0};
+    cassette_find_in_text(detail, &parts);
+    find_exact(detail, secret, &parts);
+    cassette_sort_parts(&parts);
+    bool any = put_redacted(detail, &parts, out);
+    buf_free(&parts);
+    return any;
 }
 
 static bool is_secret_parameter(struct str name)
@@ -292,7 +317,7 @@ bool cassette_redact_url(struct str url, struct buf *out)
         }
         at = end;
     }
-    changed = cassette_redact_text(buf_str(&plain), out, NULL) || changed;
+    changed = cassette_redact_text(buf_str(&plain), out) || changed;
     buf_free(&plain);
     return changed;
 }

@@ -271,13 +271,13 @@ static void stored_request(const struct interaction *it, struct buf *out)
         json = parsed;
     }
     if (!val_is(json, VAL_OBJECT) && !val_is(json, VAL_ARRAY)) {
-        cassette_redact_text(it->request_body, out, NULL);
+        cassette_redact_text(it->request_body, out);
     } else {
         struct buf pretty = {0};
         struct buf printable = {0};
         json_add_pretty(&pretty, json);
         add_json_printable(&printable, buf_str(&pretty));
-        cassette_redact_text(buf_str(&printable), out, NULL);
+        cassette_redact_json(buf_str(&printable), out);
         buf_char(out, '\n');
         buf_free(&pretty);
         buf_free(&printable);
@@ -323,7 +323,7 @@ static void add_header_values(struct buf *out, const struct http_header *headers
     for (size_t i = first; i < n; i++) {
         if (str_cmp(headers[i].name, headers[first].name) == 0) {
             buf_clear(&plain);
-            cassette_redact_text(headers[i].value, &plain, NULL);
+            cassette_redact_text(headers[i].value, &plain);
             buf_addz(out, comma);
             add_word(out, buf_str(&plain));
             comma = ", ";
@@ -370,7 +370,7 @@ static void add_request(struct buf *out, const struct interaction *it)
     struct buf uri = {0};
     cassette_redact_url(it->uri, &uri);
     if (it->tool) {
-        cassette_redact_text(it->request_body, &body, NULL);
+        cassette_redact_text(it->request_body, &body);
         buf_addz(out, "- request: {method: CALL, uri: ");
         add_quoted(out, buf_str(&uri));
         buf_addz(out, ", headers: {}, body: ");
@@ -400,7 +400,7 @@ static int64_t moved(int64_t at, const struct redacted *parts, size_t n, size_t 
     while (*next < n && (int64_t)parts[*next].at < at) {
         int64_t end = (int64_t)(parts[*next].at + parts[*next].n);
         extra = end > at ? end - at : 0;
-        *shift += (int64_t)sizeof REDACTED_TEXT - 1 - (int64_t)parts[*next].n;
+        *shift += (int64_t)parts[*next].with - (int64_t)parts[*next].n;
         (*next)++;
     }
     return at + extra + *shift;
@@ -409,11 +409,8 @@ static int64_t moved(int64_t at, const struct redacted *parts, size_t n, size_t 
 /* The pieces of a body, as they are after its redaction. */
 static void add_chunks(struct buf *out, const struct interaction *it, const struct buf *parts)
 {
-    size_t n = parts->n / sizeof(struct redacted);
-    struct redacted *list = mem_alloc(parts->n + 1);
-    if (parts->n > 0) {
-        memcpy(list, parts->p, parts->n);
-    }
+    size_t n;
+    const struct redacted *list = cassette_parts(parts, &n);
     size_t next = 0;
     int64_t shift = 0;
     int64_t at = 0;
@@ -428,7 +425,6 @@ static void add_chunks(struct buf *out, const struct interaction *it, const stru
         last = here;
     }
     buf_char(out, ']');
-    free(list);
 }
 
 static bool is_error(const struct interaction *it)
@@ -466,7 +462,7 @@ static void add_timing(struct buf *out, const struct interaction *it, const stru
     }
     if (it->detail.n > 0) {
         struct buf detail = {0};
-        cassette_redact_secret(it->detail, quotable_key(it), &detail, NULL);
+        cassette_redact_detail(it->detail, quotable_key(it), &detail);
         buf_addz(out, ", detail: ");
         add_flow(out, buf_str(&detail));
         buf_free(&detail);
@@ -486,7 +482,7 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
     struct buf body = {0};
     struct buf parts = {0};
     add_request(out, it);
-    cassette_redact_secret(it->body, quotable_key(it), &body, &parts);
+    cassette_redact_answer(it, quotable_key(it), &body, &parts);
     buf_fmt(out, "  response:\n    status: {code: %d", it->status);
     if (it->status != 0) {
         buf_addz(out, ", message: ");

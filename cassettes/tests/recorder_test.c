@@ -404,6 +404,50 @@ static void credentials_never_reach_the_disk(void)
     rig_end(&t.rig);
 }
 
+#define DELTA(text) "data: {\"choices\":[{\"delta\":{\"content\":\"" text "\"}}]}\n\n"
+#define SAID(text)                                                                                 \
+    "{\"messages\":[{\"role\":\"assistant\",\"content\":\"" text "\"},{\"role\":\"user\"}]}"
+
+/* The session hears the key; the recording and its replay, and what the replay then asks, say
+ * REDACTED. */
+static void a_key_that_is_streamed_in_pieces_is_written_nowhere_and_replays(void)
+{
+    static const struct plan plan = {200,
+                                     "text/event-stream",
+                                     NULL,
+                                     {{1, DELTA("It is sk-abc")},
+                                      {2, DELTA("defghijklmnop")},
+                                      {3, DELTA("1234567890.") "data: [DONE]\n\n"},
+                                      {3, NULL}},
+                                     HTTP_CLEAN,
+                                     NULL,
+                                     0};
+    begin();
+    ask("{\"messages\":[]}", &plan);
+    ask(SAID("It is sk-abcdefghijklmnop1234567890."), &json_plan);
+    close_recorder();
+    buf_clear(&t.rig.heard);
+    struct cassette *c = load();
+    CU_ASSERT_EQUAL_FATAL(c->n, 2);
+    CU_ASSERT(str_is(c->items[0].body, DELTA("It is REDACTED") DELTA("") DELTA(".") "data: "
+                                                                                    "[DONE]\n\n"));
+    CU_ASSERT_EQUAL(str_find(c->source, STR("defghi")), SIZE_MAX);
+    struct sched *real = t.rig.sched;
+    t.rig.sched = sched_virtual(t.rig.loop);
+    struct player *p = player_new(&(struct player_options){.cassette = c, .sched = t.rig.sched});
+    t.http = player_transport(p);
+    ask("{\"messages\":[]}", NULL);
+    RIG_HEARD(&t.rig, "200[1]@1 +" DELTA("It is REDACTED") "@1 +" DELTA("") "@2 +" DELTA(
+                          ".") "data: [DONE]\n\n@3 .clean@3");
+    ask(SAID("It is REDACTED."), NULL);
+    CU_ASSERT_EQUAL(player_report(p).misses, 0);
+    CU_ASSERT_EQUAL(player_report(p).unused, 0);
+    player_free(p);
+    cassette_free(c);
+    sched_free(real);
+    rig_end(&t.rig);
+}
+
 /* An odd key that has no known shape. */
 static void an_error_that_quotes_its_requests_key_is_written_without(void)
 {
@@ -459,5 +503,7 @@ TESTS(recorder,
       {"recorder_tells_of_a_full_disk_at_the_end",
        a_full_disk_disturbs_no_session_and_is_told_at_the_end},
       {"recorder_writes_no_credentials", credentials_never_reach_the_disk},
+      {"recorder_writes_no_key_that_is_streamed_in_pieces",
+       a_key_that_is_streamed_in_pieces_is_written_nowhere_and_replays},
       {"recorder_writes_no_key_that_an_error_quotes",
        an_error_that_quotes_its_requests_key_is_written_without})

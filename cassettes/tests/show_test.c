@@ -250,6 +250,22 @@ static const char *const findings[][2] = {
      "    headers: {}}\n  request:\n    headers: {authorization: [Bearer-1]}\n    body: '{}'\n"
      "    method: POST\n    uri: http://h/v1/chat/completions\n",
      "2:1 error undecodable_reply; 5:31 warning credential; 2:50 error credential; "},
+    {HEAD("1") GOOD CHAT_ASKED /* in pieces: where the first stands */
+     "  response:\n    status: 200\n    headers: {}\n    body: |\n"
+     "      data: {\"choices\":[{\"delta\":{\"content\":\"s\"}}]}\n\n"
+     "      data: {\"choices\":[{\"delta\":{\"content\":\" s\"}}]}\n\n"
+     "      data: {\"choices\":[{\"delta\":{\"content\":\"k-abcdefghijklmnop1234\"},"
+     "\"finish_reason\":\"stop\"}]}\n\n"
+     "    assay: {at_ms: 1}\n",
+     "13:47 error credential; 6:1 warning ambiguous_duplicate; "},
+    {HEAD("1") PLAIN("http://h/v1/messages", "{}") /* in two blocks: no body holds it */
+     SAYS("body: '{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"sk-abcdefgh\"},"
+          "{\"type\":\"text\",\"text\":\"ijklmnop1234\"}],\"stop_reason\":\"end_turn\"}', assay: "
+          "{at_ms: 1}"),
+     "1:1 warning not_replayable; 4:1 error credential; "},
+    {HEAD("1") GOOD PLAIN("http://h/x", "{\"k\":\"sk\\u002dabcdefghijklmnop1234\"}")
+         SAYS("body: '{\"k\":\"\\u0073k-abcdefghijklmnop1234\"}', assay: {at_ms: 1}"),
+     "6:72 error credential; 7:53 error credential; "},
     {HEAD("1") GOOD PLAIN("http://h/x", "{}") "  response: {status: 200, headers: "
                                               "{content-encoding: br}, body: !!binary 4oA=, assay: "
                                               "{at_ms: 1}}\n",

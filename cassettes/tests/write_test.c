@@ -303,9 +303,128 @@ static void plain_words_are_left_alone(void)
                                         "-----BEGIN CERTIFICATE-----"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         struct buf out = {0};
-        CU_ASSERT_FALSE(cassette_redact_text(str_of(words[i]), &out, NULL));
+        CU_ASSERT_FALSE(cassette_redact_text(str_of(words[i]), &out));
         CU_ASSERT(str_is(buf_str(&out), words[i]));
         buf_free(&out);
+    }
+}
+
+/* An answer's body and what is written of it. The key is sk- and 24 letters and digits. */
+#define KEY "sk-abcdefghijklmnop12345678"
+static const char *const bodies[][2] = {
+    /* Chat Completions: content, two calls in turns, a second choice. */
+    {"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"is sk-abc\"}}]}\n\n"
+     "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"-\"}}]}\n\n"
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"defghijklmnop\"}}]}\n\n"
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"1234567890. Bye\"}}]}\n\n"
+     "data: [DONE]\n\n",
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"is REDACTED\"}}]}\n\n"
+     "data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"-\"}}]}\n\n"
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"\"}}]}\n\n"
+     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\". Bye\"}}]}\n\n"
+     "data: [DONE]\n\n"},
+    {"data:{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":"
+     "\"{\\\"a\\\":\\\"sk\\\\u002dab\"}},{\"index\":1,\"function\":{\"arguments\":\"{}\"}}]}}]}"
+     "\r\n\r\n"
+     "data:{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":"
+     "\"cdefghijklmnop12345678\\\"}\"},\"index\":0}]}}]}\r\n\r\n",
+     "data:{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":"
+     "\"{\\\"a\\\":\\\"REDACTED\"}},{\"index\":1,\"function\":{\"arguments\":\"{}\"}}]}}]}\r\n\r\n"
+     "data:{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":"
+     "\"\\\"}\"},\"index\":0}]}}]}\r\n\r\n"},
+    /* Responses: deltas of two kinds, then the whole; Messages: blocks by index. */
+    {"event: x\ndata: "
+     "{\"type\":\"response.output_text.delta\",\"output_index\":1,\"delta\":\"sk-abcdefghi\"}\n\n"
+     "data: {\"type\":\"response.reasoning_text.delta\",\"output_index\":1,\"delta\":\" \"}\n\n"
+     "data: "
+     "{\"type\":\"response.output_text.delta\",\"output_index\":1,\"delta\":\"jklmnop12345678\"}"
+     "\n\n"
+     "data: {\"type\":\"response.output_text.done\",\"output_index\":1,\"text\":\"" KEY "\"}\n\n",
+     "event: x\ndata: "
+     "{\"type\":\"response.output_text.delta\",\"output_index\":1,\"delta\":\"REDACTED\"}\n\n"
+     "data: {\"type\":\"response.reasoning_text.delta\",\"output_index\":1,\"delta\":\" \"}\n\n"
+     "data: {\"type\":\"response.output_text.delta\",\"output_index\":1,\"delta\":\"\"}\n\n"
+     "data: {\"type\":\"response.output_text.done\",\"output_index\":1,\"text\":\"REDACTED\"}\n\n"},
+    {"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"thinking\":\"AKIA\"}}\n\n"
+     "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"thinking\":\"X\"}}\n\n"
+     "data: "
+     "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"thinking\":\"IOSFODNN7EXAMPLE\"}}"
+     "\n\n",
+     "data: "
+     "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"thinking\":\"REDACTED\"}}\n\n"
+     "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"thinking\":\"X\"}}\n\n"
+     "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"thinking\":\"\"}}\n\n"},
+    /* JSON lines, two keys in a text, an event cut off, a comment. */
+    {"{\"message\":{\"content\":\"" KEY
+     ", sk-abcdef\"}}\n{\"message\":{\"content\":\"ghijklmnop12345678\"}}\n",
+     "{\"message\":{\"content\":\"REDACTED, REDACTED\"}}\n{\"message\":{\"content\":\"\"}}\n"},
+    {": " KEY "\n\ndata: {\"a\":\"sk-abcdefg\"}\n\ndata: {\"a\":\"hijklmnop12345678\"}\n\ndata: "
+     "{\"a\":\"sk-abcdefghij\"",
+     ": REDACTED\n\ndata: {\"a\":\"REDACTED\"}\n\ndata: {\"a\":\"\"}\n\ndata: "
+     "{\"a\":\"sk-abcdefghij\""},
+    /* What all events repeat is a name; what comes together is judged together. */
+    {"data: {\"model\":\"sk-model-1\",\"d\":\"ta\"}\n\ndata: "
+     "{\"model\":\"sk-model-1\",\"d\":\"sk-12345678901234\"}\n\n",
+     "data: {\"model\":\"sk-model-1\",\"d\":\"ta\"}\n\ndata: "
+     "{\"model\":\"sk-model-1\",\"d\":\"sk-12345678901234\"}\n\n"},
+    /* A private key that is cut off takes no event along. */
+    {": -----BEGIN PRIVATE KEY-----\nMII\ndata: {\"a\":\"b\"}\n",
+     ": REDACTED\ndata: {\"a\":\"b\"}\n"},
+    /* No stream: escapes, JSON in a string of JSON, a name, separate texts. */
+    {"{\"a\":\"sk\\u002dabcdefghijklmnop1234\\u0035678!\",\"b\":[\"sk-abcdef\","
+     "\"ghijklmnop12345678\"]}",
+     "{\"a\":\"REDACTED!\",\"b\":[\"sk-abcdef\",\"ghijklmnop12345678\"]}"},
+    {"{\"a\":\"{\\\"b\\\":\\\"\\\\u0073k-abcdefghijklmnop12345678\\\"}\",\"" KEY "\":\"\"}",
+     "{\"a\":\"{\\\"b\\\":\\\"REDACTED\\\"}\",\"REDACTED\":\"\"}"},
+    {"{\"a\":\"-----BEGIN PRIVATE KEY-----\\n\\u004dIIE\\n-----END PRIVATE KEY-----\\n\"}",
+     "{\"a\":\"REDACTED\\n\"}"},
+};
+
+static void no_key_is_written_however_a_body_says_it(void)
+{
+    for (size_t i = 0; i < sizeof bodies / sizeof bodies[0]; i++) {
+        struct interaction it = plain(str_of(bodies[i][0]));
+        struct buf out = {0};
+        struct buf parts = {0};
+        cassette_redact_answer(&it, (struct str){NULL, 0}, &out, &parts);
+        buf_char(&out, '\0');
+        CHECK_TEXT(out.p, bodies[i][1]);
+        buf_free(&parts);
+        buf_free(&out);
+    }
+}
+
+/* The same key is hidden in each place that a session says it in, so that a replay matches. */
+static void a_text_is_judged_alike_in_every_place(void)
+{
+    static const struct {
+        const char *said; /* what a model or a tool said */
+        const char *kept;
+    } texts[] = {
+        {"{\"k\":\"sk\\u002dabcdefghijklmnop12345678\"}", "{\"k\":\"REDACTED\"}"},
+        {"task-abcdefghijklmnop12345678", "task-abcdefghijklmnop12345678"},
+        {"a\n" KEY "\tb", "a\nREDACTED\tb"},
+        {"Bearer abcdefghijkl0123/456", "Bearer REDACTED"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct buf request = {0};
+        struct buf want = {0};
+        struct buf got = {0};
+        struct buf tool = {0};
+        buf_char(&request, '{');
+        json_put_text(&request, "content", str_of(texts[i].said));
+        buf_char(&request, '}');
+        buf_char(&want, '{');
+        json_put_text(&want, "content", str_of(texts[i].kept));
+        buf_char(&want, '}');
+        cassette_redact_json(buf_str(&request), &got);
+        CU_ASSERT(str_eq(buf_str(&got), buf_str(&want)));
+        cassette_redact_text(str_of(texts[i].said), &tool);
+        CU_ASSERT(str_is(buf_str(&tool), texts[i].kept));
+        buf_free(&request);
+        buf_free(&want);
+        buf_free(&got);
+        buf_free(&tool);
     }
 }
 
@@ -377,6 +496,8 @@ TESTS(write, {"write_gives_the_example_byte_for_byte", rewrites_the_example_byte
       {"write_is_read_as_the_same_bytes_by_pyyaml", pyyaml_reads_the_same_bytes},
       {"write_keeps_request_json_equal_and_readable", request_json_stays_equal_and_readable},
       {"write_hides_every_known_key_shape", no_known_key_shape_is_written},
+      {"write_hides_a_key_however_a_body_says_it", no_key_is_written_however_a_body_says_it},
+      {"write_judges_a_text_alike_in_every_place", a_text_is_judged_alike_in_every_place},
       {"write_leaves_plain_words_alone", plain_words_are_left_alone},
       {"write_takes_secrets_out_of_urls", secrets_leave_urls},
       {"write_moves_chunks_with_a_redaction", chunks_follow_a_redaction},

@@ -298,9 +298,7 @@ static unsigned hex4(const char *p)
                       hex_digit(p[3]));
 }
 
-/* Decodes the escape at raw.p[*at] (checked before) into out; returns the bytes written. Never more
- * than it takes from raw. */
-static unsigned decode_escape(struct str raw, size_t *at, char *out)
+unsigned json_decode_escape(struct str raw, size_t *at, char *out)
 {
     static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";
     char c = raw.p[*at + 1];
@@ -337,7 +335,7 @@ static struct str unescape(struct arena *arena, struct str raw)
         n += run;
         at += run;
         if (escape != NULL) {
-            n += decode_escape(raw, &at, text + n);
+            n += json_decode_escape(raw, &at, text + n);
         }
     }
     return (struct str){text, n};

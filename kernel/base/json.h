@@ -21,6 +21,10 @@ int json_parse(struct arena *arena, const char *file, struct str text, struct va
  * more bytes could make it valid. */
 bool json_is_prefix(struct str text);
 
+/* Decodes the escape at raw.p[*at], a backslash inside of a string that json_parse took: at most 4
+ * bytes into out, never more than the escape has, whose number is returned; *at moves behind it. */
+unsigned json_decode_escape(struct str raw, size_t *at, char *out);
+
 /* Appends a JSON string literal: escapes only what must be (quote, backslash, controls), keeps
  * other UTF-8, writes U+FFFD for bytes that are not UTF-8. */
 void json_add_string(struct buf *out, struct str s);
