@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evals/resume.h"
 #include "evals/rig.h"
 #include "kernel/base/err.h"
 #include "kernel/base/finding.h"
@@ -26,7 +27,47 @@ struct sub_verb {
  * are. */
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
-extern const struct verb verb_run, verb_eval, verb_golden, verb_cassette, verb_fake, verb_trace;
+extern const struct verb verb_run, verb_resume, verb_fork, verb_eval, verb_golden, verb_cassette,
+    verb_fake, verb_trace;
+
+/* ---- run.c ---- */
+
+/* A new run, one that goes on in its own log, or one that goes on from a part of it in another. */
+enum going { GOING_NEW, GOING_ON, GOING_FORKED };
+
+/* What is behind `run`, `resume` and `fork`. */
+int run_session(enum going how, int argc, char **argv);
+
+/* ---- resume.c ---- */
+
+const char *going_verb(enum going how);
+
+struct resume_request {
+    enum going how;
+    const char *log;
+    int64_t at;        /* GOING_FORKED: so many lines of it; 0 = not said */
+    const char *trace; /* where its log goes; NULL = not said */
+    bool has_prompt;
+};
+
+/* Brings the run up. Errors as resumed_open; ERR_USAGE: there is nothing to go on with, or no other
+ * file for a fork. */
+int resume_open(const struct resume_request *q, const struct toolset *tools, struct resumed **out,
+                struct err *e) MUST_CHECK;
+
+/* Whether the run had ended and only its last lines are not in the log. */
+bool resume_only_ends(const struct resumed *r, bool has_prompt);
+
+/* Writes those, and prints the answer; returns the exit status. */
+int resume_end(const struct resumed *r, const char *trace);
+
+/* Says on stderr what of the log is left out. */
+void resume_tell(const struct resumed *r);
+
+/* ---- trace_check.c ---- */
+
+/* `assay trace check`. */
+int trace_check(int argc, char **argv);
 
 /* ---- options.c ---- */
 

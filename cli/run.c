@@ -58,7 +58,11 @@ struct request {
         *mode, *match, *trace, *temperature, *prices;
     bool strict, json, stream;
     int64_t max_tokens, seed;
-    const char *prompt;
+    const char *prompt; /* NULL = none */
+    enum going how;
+    const char *log; /* to go on with */
+    const char *log_tools;
+    int64_t at;
 };
 
 /* A run under way. */
@@ -71,18 +75,40 @@ struct running {
     bool out_failed;
 };
 
+/* What the words are for. */
+static int take_words(const struct words *words, struct request *q, struct err *e)
+{
+    size_t logs = q->how == GOING_NEW ? 0 : 1;
+    if (q->how == GOING_NEW && words->n != 1) {
+        return err_set(e, ERR_USAGE, "run wants one prompt, got %zu%s", words->n,
+                       words->n > 1 ? "; put it in quotes" : "; assay run --help shows an example");
+    }
+    if (words->n < logs || words->n > logs + 1) {
+        return err_set(e, ERR_USAGE, "%s wants an event log and perhaps a prompt, got %zu words%s",
+                       going_verb(q->how), words->n,
+                       words->n > 2 ? "; put the prompt in quotes" : "; --help shows an example");
+    }
+    q->log = logs == 0 ? NULL : words->at[0];
+    q->prompt = words->n == logs ? NULL : words->at[logs];
+    return 0;
+}
+
+/* The first are for new runs only, the last for those that go on, the very last for a fork. */
+enum { NEW_ONLY = 4, GOING_ON_ONLY = 2 };
+
 static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
-    const struct option options[] = {{"model", OPTION_TEXT, &q->model, 0, 0},
+    const struct option options[] = {{"system", OPTION_TEXT, &q->system, 0, 0},
+                                     {"record", OPTION_TEXT, &q->record, 0, 0},
+                                     {"mode", OPTION_TEXT, &q->mode, 0, 0},
+                                     {"seed", OPTION_INT, &q->seed, 1, INT64_C(1) << 53},
+                                     {"model", OPTION_TEXT, &q->model, 0, 0},
                                      {"provider", OPTION_TEXT, &q->provider, 0, 0},
                                      {"base-url", OPTION_TEXT, &q->base_url, 0, 0},
                                      {"tools", OPTION_TEXT, &q->tools, 0, 0},
-                                     {"system", OPTION_TEXT, &q->system, 0, 0},
                                      {"budget", OPTION_TEXT, &q->budget, 0, 0},
                                      {"fake", OPTION_TEXT, &q->fake, 0, 0},
                                      {"replay", OPTION_TEXT, &q->replay, 0, 0},
-                                     {"record", OPTION_TEXT, &q->record, 0, 0},
-                                     {"mode", OPTION_TEXT, &q->mode, 0, 0},
                                      {"match", OPTION_TEXT, &q->match, 0, 0},
                                      {"trace", OPTION_TEXT, &q->trace, 0, 0},
                                      {"prices", OPTION_TEXT, &q->prices, 0, 0},
@@ -91,18 +117,14 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
                                      {"json", OPTION_FLAG, &q->json, 0, 0},
                                      {"stream", OPTION_FLAG, &q->stream, 0, 0},
                                      {"max-tokens", OPTION_INT, &q->max_tokens, 1, 1 << 30},
-                                     {"seed", OPTION_INT, &q->seed, 1, INT64_C(1) << 53}};
+                                     {"log-tools", OPTION_TEXT, &q->log_tools, 0, 0},
+                                     {"at", OPTION_INT, &q->at, 1, 1 << 30}};
+    size_t n = sizeof options / sizeof options[0];
+    size_t first = q->how == GOING_NEW ? 0 : NEW_ONLY;
+    size_t left_out = q->how == GOING_NEW ? GOING_ON_ONLY : q->how == GOING_ON ? 1 : 0;
     struct words words;
-    int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, &words, e);
-    if (rc != 0) {
-        return rc;
-    }
-    if (words.n != 1) {
-        return err_set(e, ERR_USAGE, "run wants one prompt, got %zu%s", words.n,
-                       words.n > 1 ? "; put it in quotes" : "; assay run --help shows an example");
-    }
-    q->prompt = words.at[0];
-    return 0;
+    int rc = options_parse(options + first, n - first - left_out, argc, argv, &words, e);
+    return rc != 0 ? rc : take_words(&words, q, e);
 }
 
 static int choose_source(const struct request *q, struct rig_options *o, struct err *e)
@@ -137,11 +159,12 @@ static int fill_options(const struct request *q, struct arena *arena, struct rig
     if (rc == 0 && q->budget != NULL) {
         rc = budget_parse(q->budget, &o->budget, e);
     }
-    if (rc == 0 && strcmp(q->prompt, "-") == 0) {
+    if (rc == 0 && q->prompt != NULL && strcmp(q->prompt, "-") == 0) {
         rc = file_read(arena, "-", PROMPT_BYTES_MAX, &o->prompt, e);
     }
-    if (rc == 0 && o->prompt.n == 0) {
-        rc = err_set(e, ERR_USAGE, "the prompt is empty; assay run --help shows an example");
+    if (rc == 0 && q->prompt != NULL && o->prompt.n == 0) {
+        rc = err_set(e, ERR_USAGE, "the prompt is empty; assay %s --help shows an example",
+                     going_verb(q->how));
     }
     if (rc == 0 && utf8_invalid_at(o->prompt) != SIZE_MAX) {
         rc = err_set(e, ERR_INPUT, "the prompt is not UTF-8");
@@ -277,50 +300,111 @@ static int go(struct running *r, struct rig_options *o)
     return rig_free(r->rig, &e) == 0 ? status : exit_worse(status, tell_error(&e));
 }
 
-static int run(int argc, char **argv)
+/* What a session is made of, while it runs. */
+struct parts {
+    struct arena *arena;
+    struct toolset *tools;
+    struct toolset *log_tools;
+    struct prices *prices;
+    struct resumed *resumed;
+    struct buf mend;
+};
+
+/* Everything that the command line names. */
+static int open_parts(const struct request *q, struct parts *p, struct rig_options *o,
+                      struct err *e)
+{
+    const struct resume_request from = {.how = q->how,
+                                        .log = q->log,
+                                        .at = q->at,
+                                        .trace = q->trace,
+                                        .has_prompt = q->prompt != NULL};
+    int rc = 0;
+    if (q->how == GOING_NEW || q->tools != NULL) {
+        rc = tools_open(q->tools, &p->tools, e);
+    }
+    if (rc == 0 && q->log_tools != NULL) {
+        rc = tools_open(q->log_tools, &p->log_tools, e);
+    }
+    if (rc == 0 && q->how != GOING_NEW) {
+        rc = resume_open(&from, p->log_tools != NULL ? p->log_tools : p->tools, &p->resumed, e);
+    }
+    if (rc == 0 && q->how != GOING_NEW) {
+        o->resume = p->resumed;
+        o->budget = p->resumed->config.budget;
+    }
+    rc = rc != 0 ? rc : fill_options(q, p->arena, o, e);
+    rc = rc != 0 ? rc : prices_open(q->prices, &p->prices, e);
+    o->tools = p->tools;
+    o->prices = p->prices;
+    return rc;
+}
+
+static void close_parts(struct parts *p)
+{
+    toolset_free(p->tools);
+    toolset_free(p->log_tools);
+    prices_free(p->prices);
+    resumed_free(p->resumed);
+    buf_free(&p->mend);
+    arena_free(p->arena);
+}
+
+static int run_session_of(struct request *q, struct parts *p, struct rig_options *o)
 {
     struct err e;
-    struct request q = {.max_tokens = -1};
+    if (open_parts(q, p, o, &e) != 0) {
+        return tell_error(&e);
+    }
+    if (p->resumed != NULL) {
+        q->trace = q->trace == NULL ? q->log : q->trace;
+        if (resume_only_ends(p->resumed, q->prompt != NULL)) {
+            return resume_end(p->resumed, q->trace);
+        }
+        resume_tell(p->resumed);
+    }
+    struct running r = {.request = q, .loop = loop_new()};
+    int status = go(&r, o);
+    buf_free(&r.last_line);
+    loop_free(r.loop);
+    return status;
+}
+
+int run_session(enum going how, int argc, char **argv)
+{
+    struct err e;
+    struct request q = {.max_tokens = -1, .how = how};
     if (parse(argc, argv, &q, &e) != 0) {
         return tell_error(&e);
     }
-    const char *model = q.model != NULL ? q.model : getenv("MODEL");
+    bool asks_environment =
+        how == GOING_NEW && q.fake == NULL && q.replay == NULL && q.model == NULL;
+    const char *model = asks_environment ? getenv("MODEL") : q.model;
     const char *base_url = q.base_url != NULL ? q.base_url : getenv("OPENAI_BASE_URL");
+    struct parts parts = {.arena = arena_new()};
+    if (how == GOING_NEW) {
+        mend_command(&parts.mend, "run", argc, argv);
+    }
     struct rig_options o = {.prompt = str_of(q.prompt),
                             .identity = str_of(q.prompt),
                             .system = str_of(q.system),
                             .budget = BUDGET_DEFAULT,
+                            .model = str_of(model),
                             .base_url = str_of(base_url),
                             .api_key = str_of(getenv("OPENAI_API_KEY")),
                             .stream = q.stream,
                             .temperature = str_of(q.temperature),
                             .max_tokens = q.max_tokens,
-                            .seed = (uint64_t)q.seed};
-    struct arena *arena = arena_new();
-    struct toolset *tools = NULL;
-    struct prices *prices = NULL;
-    int status;
-    if (fill_options(&q, arena, &o, &e) != 0 || tools_open(q.tools, &tools, &e) != 0 ||
-        prices_open(q.prices, &prices, &e) != 0) {
-        status = tell_error(&e);
-    } else {
-        struct running r = {.request = &q, .loop = loop_new()};
-        struct buf mend = {0};
-        mend_command(&mend, "run", argc, argv);
-        o.mend = buf_str(&mend);
-        bool offline = o.source == EVAL_FAKE || o.source == EVAL_REPLAY;
-        o.model = offline && q.model == NULL ? (struct str){NULL, 0} : str_of(model);
-        o.tools = tools;
-        o.prices = prices;
-        status = go(&r, &o);
-        buf_free(&mend);
-        buf_free(&r.last_line);
-        loop_free(r.loop);
-    }
-    toolset_free(tools);
-    prices_free(prices);
-    arena_free(arena);
+                            .seed = (uint64_t)q.seed,
+                            .mend = buf_str(&parts.mend)};
+    int status = run_session_of(&q, &parts, &o);
+    close_parts(&parts);
     return status;
+}
+
+static int run(int argc, char **argv)
+{
+    return run_session(GOING_NEW, argc, argv);
 }
 
 const struct verb verb_run = {"run", "run the agent loop once on a prompt", help_text, run};

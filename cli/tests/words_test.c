@@ -38,7 +38,8 @@ static const char *next_example(const char **text)
 /* In the order in which they stand, as somebody who tries them one by one from the checkout. */
 static void examples(void)
 {
-    static const char *const pages[] = {NULL, "run", "eval", "golden", "cassette", "fake", "trace"};
+    static const char *const pages[] = {NULL,     "run",      "resume", "fork", "eval",
+                                        "golden", "cassette", "fake",   "trace"};
     const char *dir = testing_dir();
     struct loopback *l = loopback_start(&good, 1);
     struct program_options o = {
