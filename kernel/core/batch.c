@@ -130,6 +130,7 @@ static void ready_calls(struct kernel *k)
             return;
         }
         log_tool_start(k, c);
+        c->start_seq = k->seq;
         c->state = CALL_READY;
         if (k->serial) {
             return;
@@ -222,10 +223,7 @@ static void end_call(struct kernel *k, struct call *c, struct tool_output o)
         }
     }
     answer_call(k, c, o);
-    if (k->serial) {
-        start_calls(k);
-    }
-    settle(k);
+    batch_start(k);
 }
 
 /* The output kept in the kernel's own memory, its message within the limit. */
@@ -300,12 +298,26 @@ void batch_approve(struct kernel *k, struct call *c, enum decision decision)
 
 /* ---- after a crash ---- */
 
+static void not_begun(struct call *c)
+{
+    c->state = CALL_READY;
+    c->attempt = 0;
+}
+
 void batch_not_begun(struct kernel *k, struct str id)
 {
     struct call *c = batch_call(k, CALL_RUNNING, id);
-    if (c != NULL && c->attempt == 1) {
-        c->state = CALL_READY;
-        c->attempt = 0;
+    if (c != NULL) {
+        not_begun(c);
+    }
+}
+
+void batch_begun_before(struct kernel *k, int64_t seq)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state == CALL_RUNNING && k->calls[i].start_seq >= seq) {
+            not_begun(&k->calls[i]);
+        }
     }
 }
 

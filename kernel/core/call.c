@@ -160,15 +160,14 @@ static const struct val *check_schema(struct kernel *k, struct call *c, const st
 
 static struct seen *seen_of(struct kernel *k, struct str key)
 {
-    uint64_t hash = hash64(0, key);
-    struct seen **slot = &k->seen[hash % REPEAT_BUCKETS];
+    struct seen **slot = &k->seen[hash64(0, key) % REPEAT_BUCKETS];
     for (struct seen *s = *slot; s != NULL; s = s->next) {
-        if (s->hash == hash && str_eq(s->key, key)) {
+        if (str_eq(s->key, key)) {
             return s;
         }
     }
     struct seen *s = arena_alloc(k->arena, sizeof *s);
-    *s = (struct seen){.next = *slot, .hash = hash, .key = arena_str(k->arena, key)};
+    *s = (struct seen){.next = *slot, .key = arena_str(k->arena, key)};
     *slot = s;
     return s;
 }

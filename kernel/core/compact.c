@@ -1,6 +1,7 @@
 /* Keeping the history within its size (K17): old results are shortened, then whole old turns or
  * steps are left out, with a notice in their place. A call and its results stay together, the
  * system message and the user's newest message stay, and so do the newest steps. */
+#include <assert.h>
 #include <string.h>
 
 #include "kernel/base/text.h"
@@ -69,18 +70,28 @@ static bool is_user(const struct message *m)
     return m->role == ROLE_USER && !m->notice;
 }
 
+/* The user's newest message, which stays. There is one: no step begins before the user has spoken.
+ */
+static size_t newest_user(const struct kernel *k)
+{
+    size_t i = k->n_history - 1;
+    while (!is_user(&k->history[i])) {
+        assert(i > 0);
+        i--;
+    }
+    return i;
+}
+
 /* Where the newest steps begin, which are left whole: the keep_steps-th assistant message from the
  * end, or the user's newest message where that comes later. */
 static size_t kept_from(const struct kernel *k)
 {
-    int64_t steps = 0;
-    for (size_t i = k->n_history; i > 0; i--) {
-        steps += k->history[i - 1].role == ROLE_ASSISTANT;
-        if (is_user(&k->history[i - 1]) || steps == k->config.keep_steps) {
-            return i - 1;
-        }
+    size_t user = newest_user(k), i = k->n_history;
+    for (int64_t steps = 0; i > user && steps < k->config.keep_steps;) {
+        i--;
+        steps += k->history[i].role == ROLE_ASSISTANT;
     }
-    return 0;
+    return i;
 }
 
 /* Shortens the long results before `to`; returns how many. What was shortened before stays. */
@@ -106,18 +117,7 @@ static int64_t shorten(struct kernel *k, size_t to)
 /* The first message that may go: behind the system message. */
 static size_t first_of(const struct kernel *k)
 {
-    return k->n_history > 0 && k->history[0].role == ROLE_SYSTEM ? 1 : 0;
-}
-
-/* The user's newest message, which stays. */
-static size_t newest_user(const struct kernel *k)
-{
-    for (size_t i = k->n_history; i > 0; i--) {
-        if (is_user(&k->history[i - 1])) {
-            return i - 1;
-        }
-    }
-    return 0;
+    return k->history[0].role == ROLE_SYSTEM ? 1 : 0;
 }
 
 /* The end of the unit that begins at i: an assistant message with its results, or one other

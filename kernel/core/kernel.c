@@ -230,26 +230,34 @@ void kernel_free(struct kernel *k)
     }
 }
 
+/* In every state but the cold ones. */
+static bool takes(struct kernel *k, const struct event *ev)
+{
+    bool yes = false;
+    switch (ev->kind) {
+    case EV_USER_MESSAGE: yes = k->state == STATE_IDLE; break;
+    case EV_REPLY: yes = k->state == STATE_MODEL; break;
+    case EV_APPROVAL: yes = batch_call(k, CALL_ASKING, ev->call_id) != NULL; break;
+    case EV_SUMMARY: yes = k->state == STATE_SUMMARY; break;
+    case EV_RESUME: yes = k->state == STATE_DONE; break;
+    case EV_FAILURE:
+        yes = k->state == STATE_MODEL || k->state == STATE_SUMMARY ||
+              (is_fatal(ev->failure) && k->state != STATE_DONE);
+        break;
+    case EV_TOOL_RESULT: yes = batch_call(k, CALL_RUNNING, ev->call_id) != NULL; break;
+    case EV_CANCEL:
+    case EV_TIME: yes = k->state != STATE_DONE; break;
+    }
+    return yes;
+}
+
 bool kernel_takes(struct kernel *k, const struct event *ev)
 {
-    if (k->cold && k->state != STATE_IDLE && ev->kind != EV_RESUME && ev->kind != EV_CANCEL) {
-        return false;
+    if (k->state == STATE_IDLE) { /* whether cold or not: nothing can be open */
+        return ev->kind == EV_RESUME ? ev->text.p != NULL : takes(k, ev);
     }
-    switch (ev->kind) {
-    case EV_USER_MESSAGE: return k->state == STATE_IDLE;
-    case EV_REPLY: return k->state == STATE_MODEL;
-    case EV_APPROVAL: return batch_call(k, CALL_ASKING, ev->call_id) != NULL;
-    case EV_SUMMARY: return k->state == STATE_SUMMARY;
-    case EV_RESUME:
-        return k->state == STATE_IDLE ? ev->text.p != NULL : k->state == STATE_DONE || k->cold;
-    case EV_FAILURE:
-        return k->state == STATE_MODEL || k->state == STATE_SUMMARY ||
-               (is_fatal(ev->failure) && k->state != STATE_DONE);
-    case EV_TOOL_RESULT: return batch_call(k, CALL_RUNNING, ev->call_id) != NULL;
-    case EV_CANCEL:
-    case EV_TIME: return k->state != STATE_DONE;
-    }
-    return false;
+    return k->cold ? ev->kind == EV_RESUME || (ev->kind == EV_CANCEL && k->state != STATE_DONE)
+                   : takes(k, ev);
 }
 
 int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
@@ -313,15 +321,9 @@ bool kernel_result(const struct kernel *k, struct run_result *out)
 
 enum kernel_stage kernel_stage(const struct kernel *k)
 {
-    switch (k->state) {
-    case STATE_IDLE: return STAGE_WAITING;
-    case STATE_DONE: return STAGE_ENDED;
-    case STATE_MODEL:
-    case STATE_BACKOFF:
-    case STATE_SUMMARY:
-    case STATE_TOOLS: return STAGE_WORKING;
-    }
-    return STAGE_ENDED;
+    return k->state == STATE_IDLE   ? STAGE_WAITING
+           : k->state == STATE_DONE ? STAGE_ENDED
+                                    : STAGE_WORKING;
 }
 
 uint64_t kernel_now(const struct kernel *k)

@@ -35,7 +35,6 @@ enum call_state {
 /* A distinct call of this run: tool and canonical arguments. */
 struct seen {
     struct seen *next;
-    uint64_t hash;
     struct str key;
     int64_t count;
     struct str result; /* of the last time it succeeded; p NULL = none */
@@ -63,6 +62,7 @@ struct call {
     struct tool_output refusal; /* why it will not run; code.n 0 = it will */
     struct tool_output output;  /* its answer, once ANSWERED */
     int64_t attempt;
+    int64_t start_seq;   /* of its tool_start in the log */
     uint64_t started_at; /* of this attempt */
     uint64_t due;        /* RUNNING: its timeout. BACKOFF: the next attempt */
 };
@@ -201,8 +201,10 @@ void batch_close(struct kernel *k, struct str why);
 /* The terminal call is answered as done; its siblings are never begun. */
 void batch_end_by(struct kernel *k, struct call *terminal);
 
-/* After a crash: this call's start had not reached the log, so it was not begun. */
+/* After a crash: the start of this call, or of all whose line is `seq` or later, had not reached
+ * the log, so they were not begun. */
 void batch_not_begun(struct kernel *k, struct str id);
+void batch_begun_before(struct kernel *k, int64_t seq);
 void batch_resume(struct kernel *k);
 
 /* ---- reply.c ---- */

@@ -59,15 +59,8 @@ static void put_budget(struct buf *b, const struct budget *budget)
     buf_char(b, '}');
 }
 
-static const char *repeat_name(enum repeat_policy p)
-{
-    switch (p) {
-    case REPEAT_BLOCK: return "block";
-    case REPEAT_CACHE: return "cache";
-    case REPEAT_ALLOW: return "allow";
-    }
-    return "block";
-}
+static const char *const repeat_names[] = {
+    [REPEAT_BLOCK] = "block", [REPEAT_CACHE] = "cache", [REPEAT_ALLOW] = "allow"};
 
 static void put_price(struct buf *b, const struct kernel_config *c)
 {
@@ -101,7 +94,7 @@ static void put_settings(struct buf *b, const struct kernel_config *c,
         {"tier_danger", c->tiers[TIER_DANGER], than->tiers[TIER_DANGER]},
     };
     if (c->repeat != than->repeat) {
-        json_put_text(b, "repeat", str_of(repeat_name(c->repeat)));
+        json_put_text(b, "repeat", str_of(repeat_names[c->repeat]));
     }
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (numbers[i].value != numbers[i].than) {

@@ -8,7 +8,7 @@
 
 void run_finish(struct kernel *k, enum run_status status, struct str reason)
 {
-    if ((k->state == STATE_MODEL && k->attempt > 0) || k->state == STATE_SUMMARY) {
+    if (k->state == STATE_MODEL || k->state == STATE_SUMMARY) {
         command_add(k, (struct command){.kind = CMD_STOP_MODEL});
     }
     batch_close(k, STR("the run ended before this call was carried out"));
