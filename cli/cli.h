@@ -9,6 +9,7 @@
 #include "evals/rig.h"
 #include "kernel/base/err.h"
 #include "kernel/base/finding.h"
+#include "kernel/drive/tools.h"
 
 struct verb {
     const char *name;
@@ -27,8 +28,8 @@ struct sub_verb {
  * are. */
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
-extern const struct verb verb_run, verb_resume, verb_fork, verb_eval, verb_golden, verb_cassette,
-    verb_fake, verb_trace;
+extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
+    verb_cassette, verb_fake, verb_trace;
 
 /* ---- run.c ---- */
 
@@ -115,6 +116,138 @@ int temperature_check(const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
+
+/* ---- settings.c: how the loop behaves ---- */
+
+/* The flags of the loop's settings; NULL, false and -1 = not given. */
+struct settings {
+    const char *repeat, *compaction, *approve;
+    bool fenced_calls, close_names;
+    int64_t max_consecutive, no_progress, tool_retries, attempts, context_tokens;
+};
+#define SETTINGS_NONE                                                                              \
+    ((struct settings){.max_consecutive = -1,                                                      \
+                       .no_progress = -1,                                                          \
+                       .tool_retries = -1,                                                         \
+                       .attempts = -1,                                                             \
+                       .context_tokens = -1})
+#define SETTINGS_HELP                                                                              \
+    "the loop\n"                                                                                   \
+    "  --repeat block|cache|allow  a call that was made before: an error (default), its earlier\n" \
+    "                      result (of tools that only read), or carried out\n"                     \
+    "  --max-consecutive N  the same call N times in a row ends the run (default 3)\n"             \
+    "  --no-progress N     N results in a row with nothing new end the run (default 0: never)\n"   \
+    "  --tool-retries N    of a tool that fails and may be tried again (default 1)\n"              \
+    "  --attempts N        of a call of the model (default 3)\n"                                   \
+    "  --context-tokens N  a history above this is made smaller (default 24000; 0: never)\n"       \
+    "  --compaction drop|summarise  how: the oldest turns are dropped (default), or the model\n"   \
+    "                      summarises them\n"                                                      \
+    "  --fenced-calls      a call that the model writes as JSON in a fenced block counts\n"        \
+    "  --close-names       a tool's name with a slip in it is taken for the one it must mean\n"    \
+    "  --approve TIER=POLICY,...  tiers read, write, danger; policies allow, ask, deny; a "        \
+    "policy\n"                                                                                     \
+    "                      alone is for all. Default: read and write allow, danger ask\n"
+
+enum { SETTINGS_OPTIONS = 10 };
+/* Writes the SETTINGS_OPTIONS options that fill *s to out. */
+void settings_options(struct settings *s, struct option *out);
+
+/* Sets in *config what the flags say. A tier's policy that no flag names is `ask` for danger, where
+ * `tools` (NULL: never) has such a tool, and `allow` for the others. ERR_USAGE. */
+int settings_apply(const struct settings *s, const struct toolset *tools,
+                   struct kernel_config *config, struct err *e) MUST_CHECK;
+
+/* ---- approve.c: calls that want a decision ---- */
+
+/* Decides by a file of decisions, else by asking on the terminal, else denies. */
+struct approver;
+
+/* decisions: the file that --decisions names, or NULL. ERR_INPUT with the place, ERR_NOT_FOUND,
+ * ERR_IO. Owned by the caller; loop must outlive it. */
+int approver_new(struct loop *loop, const char *decisions, struct approver **out,
+                 struct err *e) MUST_CHECK;
+void approver_free(struct approver *a); /* NULL allowed */
+
+/* What rig_options.ask is told; answers with rig_approve, now or later. */
+void approver_ask(struct approver *a, struct rig *rig, struct str call_id, struct str name,
+                  struct str arguments);
+
+/* The run is over: what is being asked wants no answer any more. */
+void approver_end(struct approver *a);
+
+/* ---- setup.c: what run, resume, fork and chat share ---- */
+
+/* The flags of a run; NULL, false and -1 = not given. */
+struct run_flags {
+    const char *model, *provider, *base_url, *tools, *system, *budget, *fake, *replay, *record,
+        *mode, *match, *trace, *temperature, *prices, *decisions;
+    bool strict, stream;
+    int64_t max_tokens, seed; /* seed 0 = not given */
+    struct settings settings;
+};
+#define RUN_FLAGS_NONE ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE})
+enum { RUN_OPTIONS = 19 + SETTINGS_OPTIONS };
+/* Writes the options that fill *f to out, which has room for RUN_OPTIONS, and returns how many they
+ * are: a run that goes on takes no --system, --record, --mode and --seed. */
+size_t run_options(struct run_flags *f, enum going how, struct option *out);
+
+/* Their help, up to the settings. */
+#define SOURCE_HELP                                                                                \
+    "where the answers come from (default: a live endpoint)\n"                                     \
+    "  --fake SCRIPT       a scripted model, in virtual time\n"                                    \
+    "  --replay CASSETTE   a recording: no network, no clock\n"                                    \
+    "  --record CASSETTE   a live endpoint, recorded\n"                                            \
+    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"        \
+    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com); the key comes " \
+    "from\n"                                                                                       \
+    "                      OPENAI_API_KEY\n"                                                       \
+    "  --provider openai   the wire format\n"                                                      \
+    "  --stream            ask for a stream and show text as it comes\n"                           \
+    "  --temperature X     sent only if given; 0 is best for tool work\n"                          \
+    "  --max-tokens N      likewise\n"                                                             \
+    "  --seed N            of ids and jitter\n"                                                    \
+    "\n"                                                                                           \
+    "replay and record\n"                                                                          \
+    "  --match body|order  how requests find their recording: the same meaning (default), or the " \
+    "k-th\n"                                                                                       \
+    "                      request to a path gets the k-th answer, differences listed as drift\n"  \
+    "  --strict            unused recordings and drift are failures (exit 3)\n"                    \
+    "  --mode once|all     recording: refuse an existing file (default), or replace it\n"          \
+    "\n"                                                                                           \
+    "the run\n"                                                                                    \
+    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "       \
+    "default);\n"                                                                                  \
+    "                      \"\" offers none\n"                                                     \
+    "  --system TEXT       the system message\n"                                                   \
+    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"             \
+    "  --prices FILE       what models cost, instead of the table that comes with the program\n"   \
+    "  --decisions FILE    answers to what --approve has asked; else the terminal is\n"            \
+    "  --trace FILE        write the event log; - is standard output\n"
+
+/* A rig's options out of flags, with what they point to. */
+struct setup {
+    struct rig_options rig; /* without prompt, identity, mend and callbacks */
+    struct kernel_config settings;
+    struct toolset *tools;
+    struct toolset *log_tools;
+    struct prices *prices;
+    struct resumed *resumed;
+    struct loop *loop;
+    struct approver *approver;
+};
+
+/* Checks the flags and opens what they name, and brings up the run that `from` names unless that is
+ * a new one. log_tools: the tools that its log names, as --tools has them; NULL = those. Errors as
+ * the parts. Close *s in any case. */
+int setup_open(struct setup *s, const struct run_flags *f, const struct resume_request *from,
+               const char *log_tools, struct err *e) MUST_CHECK;
+void setup_close(struct setup *s);
+
+/* Says on stderr what should be known of a replay; the exit status that it stands for. */
+int report_replay(const struct player_report *p, bool strict);
+
+/* Says on stderr why a run did not complete. */
+void tell_run_status(const struct rig_outcome *o);
 
 /* ---- mend.c ---- */
 

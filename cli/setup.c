@@ -1,0 +1,150 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+/* The first options are for new runs alone. */
+enum { NEW_ONLY = 4 };
+
+size_t run_options(struct run_flags *f, enum going how, struct option *out)
+{
+    const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS] = {
+        {"system", OPTION_TEXT, &f->system, 0, 0},
+        {"record", OPTION_TEXT, &f->record, 0, 0},
+        {"mode", OPTION_TEXT, &f->mode, 0, 0},
+        {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
+        {"model", OPTION_TEXT, &f->model, 0, 0},
+        {"provider", OPTION_TEXT, &f->provider, 0, 0},
+        {"base-url", OPTION_TEXT, &f->base_url, 0, 0},
+        {"tools", OPTION_TEXT, &f->tools, 0, 0},
+        {"budget", OPTION_TEXT, &f->budget, 0, 0},
+        {"fake", OPTION_TEXT, &f->fake, 0, 0},
+        {"replay", OPTION_TEXT, &f->replay, 0, 0},
+        {"match", OPTION_TEXT, &f->match, 0, 0},
+        {"trace", OPTION_TEXT, &f->trace, 0, 0},
+        {"prices", OPTION_TEXT, &f->prices, 0, 0},
+        {"decisions", OPTION_TEXT, &f->decisions, 0, 0},
+        {"temperature", OPTION_TEXT, &f->temperature, 0, 0},
+        {"strict", OPTION_FLAG, &f->strict, 0, 0},
+        {"stream", OPTION_FLAG, &f->stream, 0, 0},
+        {"max-tokens", OPTION_INT, &f->max_tokens, 1, 1 << 30}};
+    size_t first = how == GOING_NEW ? 0 : NEW_ONLY;
+    size_t n = RUN_OPTIONS - SETTINGS_OPTIONS - first;
+    memcpy(out, options + first, n * sizeof *out);
+    settings_options(&f->settings, out + n);
+    return n + SETTINGS_OPTIONS;
+}
+
+static int choose_source(const struct run_flags *f, struct rig_options *o, struct err *e)
+{
+    if ((f->fake != NULL) + (f->replay != NULL) + (f->record != NULL) > 1) {
+        return err_set(e, ERR_USAGE, "give one of --fake, --replay and --record");
+    }
+    o->source = f->fake != NULL     ? EVAL_FAKE
+                : f->replay != NULL ? EVAL_REPLAY
+                : f->record != NULL ? EVAL_RECORD
+                                    : EVAL_LIVE;
+    o->path = f->fake != NULL ? f->fake : f->replay != NULL ? f->replay : f->record;
+    return mode_parse(f->mode, o->source, &o->overwrite, e);
+}
+
+static int check_flags(const struct run_flags *f, struct rig_options *o, struct err *e)
+{
+    int rc = choose_source(f, o, e);
+    if (rc == 0) {
+        rc = match_parse(f->match, f->strict, o->source, &o->match, e);
+    }
+    if (rc == 0) {
+        rc = provider_check(f->provider, e);
+    }
+    if (rc == 0 && (o->source == EVAL_LIVE || o->source == EVAL_RECORD)) {
+        rc = base_url_check(o->base_url, e);
+    }
+    if (rc == 0) {
+        rc = temperature_check(f->temperature, e);
+    }
+    return rc == 0 && f->budget != NULL ? budget_parse(f->budget, &o->budget, e) : rc;
+}
+
+static int open_tools(struct setup *s, const struct run_flags *f, const struct resume_request *from,
+                      const char *log_tools, struct err *e)
+{
+    int rc = 0;
+    if (from->how == GOING_NEW || f->tools != NULL) {
+        rc = tools_open(f->tools, &s->tools, e);
+    }
+    if (rc == 0 && log_tools != NULL) {
+        rc = tools_open(log_tools, &s->log_tools, e);
+    }
+    return rc;
+}
+
+/* The run to go on with; its settings are the log's, but for what flags say. */
+static int open_log(struct setup *s, const struct resume_request *from, struct err *e)
+{
+    const struct toolset *tools = s->log_tools != NULL ? s->log_tools : s->tools;
+    int rc = resume_open(from, tools, &s->resumed, e);
+    if (rc == 0) {
+        s->settings = s->resumed->config;
+        s->rig.resume = s->resumed;
+        s->rig.budget = s->resumed->config.budget;
+    }
+    return rc;
+}
+
+int setup_open(struct setup *s, const struct run_flags *f, const struct resume_request *from,
+               const char *log_tools, struct err *e)
+{
+    bool is_new = from->how == GOING_NEW;
+    bool asks_environment = is_new && f->fake == NULL && f->replay == NULL && f->model == NULL;
+    const char *base_url = f->base_url != NULL ? f->base_url : getenv("OPENAI_BASE_URL");
+    *s = (struct setup){.settings = kernel_config_default(), .loop = loop_new()};
+    s->rig = (struct rig_options){.system = str_of(f->system),
+                                  .budget = BUDGET_DEFAULT,
+                                  .settings = &s->settings,
+                                  .model = str_of(asks_environment ? getenv("MODEL") : f->model),
+                                  .base_url = str_of(base_url),
+                                  .api_key = str_of(getenv("OPENAI_API_KEY")),
+                                  .stream = f->stream,
+                                  .temperature = str_of(f->temperature),
+                                  .max_tokens = f->max_tokens,
+                                  .seed = (uint64_t)f->seed,
+                                  .trace = f->trace};
+    int rc = open_tools(s, f, from, log_tools, e);
+    rc = rc != 0 || is_new ? rc : open_log(s, from, e);
+    rc = rc != 0 ? rc : check_flags(f, &s->rig, e);
+    rc = rc != 0 ? rc : prices_open(f->prices, &s->prices, e);
+    rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);
+    s->rig.tools = s->tools;
+    s->rig.prices = s->prices;
+    return rc != 0 ? rc : approver_new(s->loop, f->decisions, &s->approver, e);
+}
+
+void setup_close(struct setup *s)
+{
+    approver_free(s->approver);
+    loop_free(s->loop);
+    toolset_free(s->tools);
+    toolset_free(s->log_tools);
+    prices_free(s->prices);
+    resumed_free(s->resumed);
+}
+
+int report_replay(const struct player_report *p, bool strict)
+{
+    struct buf text = {0};
+    bool error = replay_text(p, strict, &text);
+    if (text.n > 0) {
+        tell("%.*s", STR_FMT(buf_str(&text)));
+    }
+    buf_free(&text);
+    return error ? EXIT_MISS : EXIT_OK;
+}
+
+void tell_run_status(const struct rig_outcome *o)
+{
+    const char *script = o->result.status == RUN_SCRIPT_MISMATCH ? o->script : NULL;
+    tell("%s: %s%s%.*s%s%.*s%s", run_status_name(o->result.status), script == NULL ? "" : script,
+         script == NULL ? "" : ": ", STR_FMT(o->result.reason), o->note.n > 0 ? " (" : "",
+         STR_FMT(o->note), o->note.n > 0 ? ")" : "");
+}
