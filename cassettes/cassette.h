@@ -128,7 +128,7 @@ struct recorder_options {
     struct sched *sched;
 };
 /* Makes the file, and its folders where they are not there. ERR_EXISTS, ERR_INPUT: path is a
- * folder; ERR_IO. */
+ * folder; ERR_IO, also when another recorder writes it. */
 int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e) MUST_CHECK;
 /* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
 struct transport *recorder_transport(struct recorder *r, struct transport *inner);

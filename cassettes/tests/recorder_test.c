@@ -358,6 +358,26 @@ static void an_existing_file_is_kept_unless_all_is_asked_for(void)
     rig_end(&t.rig);
 }
 
+/* Not even --mode all mixes two runs in one file. */
+static void a_file_has_one_recorder_at_a_time(void)
+{
+    struct err e;
+    begin();
+    ask("{\"i\":1}", &json_plan);
+    struct recorder *first = t.r;
+    CU_ASSERT_EQUAL(open_recorder(t.path, true, &e), ERR_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(e.message, "another run"));
+    t.r = first;
+    ask("{\"i\":2}", &json_plan);
+    close_recorder();
+    struct cassette *c = load();
+    CU_ASSERT_EQUAL(c->n, 2);
+    cassette_free(c);
+    CU_ASSERT_EQUAL_FATAL(open_recorder(t.path, true, &e), 0);
+    close_recorder();
+    rig_end(&t.rig);
+}
+
 static void a_full_disk_disturbs_no_session_and_is_told_at_the_end(void)
 {
     struct err e;
@@ -500,6 +520,7 @@ TESTS(recorder,
       {"recorder_writes_no_miss", a_miss_is_passed_on_and_not_recorded},
       {"recorder_stores_coded_bodies_plain", a_coded_body_is_stored_plain},
       {"recorder_keeps_an_existing_file", an_existing_file_is_kept_unless_all_is_asked_for},
+      {"recorder_has_its_file_alone", a_file_has_one_recorder_at_a_time},
       {"recorder_tells_of_a_full_disk_at_the_end",
        a_full_disk_disturbs_no_session_and_is_told_at_the_end},
       {"recorder_writes_no_credentials", credentials_never_reach_the_disk},

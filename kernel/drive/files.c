@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -249,30 +250,57 @@ struct appender {
 
 static const char stdout_name[] = "standard output";
 
+/* Opens without changing what is there. Returns the descriptor or -1 with errno. */
+static int open_to_append(const char *path, enum append_mode mode)
+{
+    int exclusive = mode == APPEND_NEW ? O_EXCL : 0;
+    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | exclusive, 0666);
+}
+
+/* Takes a regular file for this descriptor alone, as long as it is open; where a file system knows
+ * no locks nothing can be done. Then empties it if that is asked for. Returns 0 or an errno. */
+static int take_file(int fd, enum append_mode mode)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        return 0;
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        return EWOULDBLOCK;
+    }
+    return mode == APPEND_TRUNCATE && ftruncate(fd, 0) != 0 ? errno : 0;
+}
+
+static int open_failed(const char *path, int reason, struct err *e)
+{
+    if (path_is_dir(path)) {
+        return fail_io(e, path, "cannot write", EISDIR);
+    }
+    if (reason == EEXIST) {
+        return err_at(e, ERR_EXISTS, path, 0, 0,
+                      "exists already and is not overwritten; remove it or name another file");
+    }
+    if (reason == EWOULDBLOCK) {
+        return err_at(e, ERR_IO, path, 0, 0,
+                      "another run is writing it; wait for its end or name another file");
+    }
+    return fail_io(e, path, "cannot write", reason);
+}
+
 int appender_open(const char *path, enum append_mode mode, struct appender **out, struct err *e)
 {
     int fd = STDOUT_FILENO;
     const char *name = stdout_name;
     if (strcmp(path, "-") != 0) {
-        int how = 0;
-        switch (mode) {
-        case APPEND_NEW: how = O_CREAT | O_EXCL; break;
-        case APPEND_TRUNCATE: how = O_CREAT | O_TRUNC; break;
-        case APPEND_CONTINUE: how = O_CREAT; break;
+        fd = open_to_append(path, mode);
+        int reason = fd < 0 ? errno : take_file(fd, mode);
+        if (reason != 0) {
+            if (fd >= 0) {
+                close(fd);
+            }
+            return open_failed(path, reason, e);
         }
-        fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | how, 0666);
         name = path;
-    }
-    int reason = errno;
-    if (fd < 0 && path_is_dir(path)) {
-        return fail_io(e, path, "cannot write", EISDIR);
-    }
-    if (fd < 0 && reason == EEXIST) {
-        return err_at(e, ERR_EXISTS, path, 0, 0,
-                      "exists already and is not overwritten; remove it or name another file");
-    }
-    if (fd < 0) {
-        return fail_io(e, path, "cannot write", reason);
     }
     size_t size = strlen(name) + 1;
     struct appender *a = mem_alloc(sizeof *a);

@@ -17,10 +17,12 @@ int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
 /* Gives a file another name in the same file system, in place of what has it. ERR_IO. */
 int file_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
 
-/* A file that only grows; each append is one write(2), so that it survives kill -9. */
+/* A file that only grows; each append is one write(2), so that it survives kill -9. A regular file
+ * is locked as long as it is open (flock), so that two runs never mix their lines. */
 struct appender;
 enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONTINUE };
-/* ERR_EXISTS, ERR_INPUT (a folder), ERR_IO. path "-" = standard output. */
+/* ERR_EXISTS, ERR_INPUT (a folder), ERR_IO (also: another appender has it open). path "-" =
+ * standard output. */
 int appender_open(const char *path, enum append_mode mode, struct appender **out,
                   struct err *e) MUST_CHECK;
 /* Whether the file could be opened to append, as far as can be told without making or changing

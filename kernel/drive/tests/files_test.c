@@ -124,6 +124,27 @@ static void appends_keep_what_was_there(void)
     arena_free(a);
 }
 
+static void a_file_has_one_appender_at_a_time(void)
+{
+    static const enum append_mode modes[] = {APPEND_TRUNCATE, APPEND_CONTINUE};
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "one");
+    struct appender *first, *second;
+    struct str got;
+    struct err e;
+    CU_ASSERT_EQUAL_FATAL(appender_open(path, APPEND_NEW, &first, &e), 0);
+    CU_ASSERT_EQUAL(appender_add(first, STR("1\n"), &e), 0);
+    for (size_t i = 0; i < 2; i++) {
+        check_error(appender_open(path, modes[i], &second, &e), ERR_IO, &e, "another run");
+    }
+    CU_ASSERT_EQUAL(file_read(a, path, 100, &got, NULL), 0);
+    CHECK_TEXT(got.p, "1\n");
+    CU_ASSERT_EQUAL(appender_close(first, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(appender_open(path, APPEND_TRUNCATE, &second, &e), 0);
+    CU_ASSERT_EQUAL(appender_close(second, &e), 0);
+    arena_free(a);
+}
+
 static void makes_folders_with_their_parents(void)
 {
     struct arena *a = arena_new();
@@ -232,6 +253,7 @@ TESTS(files, {"files_read_back_what_was_replaced", reads_back_what_was_replaced}
       {"files_say_why_they_cannot_be_read", says_why_it_cannot_read},
       {"files_say_why_they_cannot_be_written", says_why_it_cannot_write},
       {"files_that_grow_keep_what_was_there", appends_keep_what_was_there},
+      {"files_that_grow_have_one_appender_at_a_time", a_file_has_one_appender_at_a_time},
       {"files_make_folders_with_their_parents", makes_folders_with_their_parents},
       {"files_split_and_join_paths", splits_and_joins_paths},
       {"files_write_and_read_times", times_are_written_and_read},
