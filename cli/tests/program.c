@@ -108,7 +108,7 @@ size_t count_lines(const char *text)
 
 /* ---- running ---- */
 
-enum { WORDS = 8192, ENV = 32 };
+enum { WORDS = 8192, ENV = 32, ENV_ALWAYS = 5 }; /* with the NULL */
 
 /* What the child needs, made before the fork: behind it only calls that are safe there. */
 struct launch {
@@ -131,13 +131,14 @@ static void fill_words(const char *const *words, const struct program_options *o
 static void fill_env(const struct program_options *o, const char *dir, struct launch *l)
 {
     size_t n = 0;
+    /* The first of two equal names counts. */
+    for (size_t i = 0; o->more != NULL && o->more[i] != NULL && n + ENV_ALWAYS < ENV; i++) {
+        l->env[n++] = o->more[i];
+    }
     l->env[n++] = path_of("PATH=%s", getenv("PATH") != NULL ? getenv("PATH") : "/usr/bin:/bin");
     l->env[n++] = path_of("HOME=%s", dir);
     l->env[n++] = "ASAN_OPTIONS=exitcode=99";
     l->env[n++] = "LSAN_OPTIONS=exitcode=99";
-    for (size_t i = 0; o->more != NULL && o->more[i] != NULL && n + 1 < ENV; i++) {
-        l->env[n++] = o->more[i];
-    }
     l->env[n] = NULL;
 }
 

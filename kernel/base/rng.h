@@ -3,7 +3,7 @@
 #ifndef KERNEL_BASE_RNG_H
 #define KERNEL_BASE_RNG_H
 
-#include "kernel/base/hash.h"
+#include <stdint.h>
 
 struct rng {
     uint64_t state;
@@ -14,10 +14,4 @@ uint64_t rng_next(struct rng *r);
 
 /* Uniform in [0, bound); bound 0 gives 0. */
 uint64_t rng_below(struct rng *r, uint64_t bound);
-
-/* The old name of hash64, for kernel/core alone until it has moved. */
-static inline uint64_t rng_hash(uint64_t seed, const void *p, size_t n)
-{
-    return hash64(seed, (struct str){p, n});
-}
 #endif
