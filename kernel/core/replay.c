@@ -203,6 +203,9 @@ static int tools_of(const struct tool_spec *specs, size_t n_specs, const struct 
     struct tool_spec *tools = arena_array(keep, n, sizeof *tools);
     for (size_t i = 0; i < n; i++) {
         struct str name = val_text(val_item(names, i));
+        if (name.n == 0) {
+            return err_at(e, ERR_INPUT, file, (uint32_t)line, 0, "a tool of the run has no name");
+        }
         const struct tool_spec *spec = tool_find(specs, n_specs, name);
         if (spec == NULL) {
             return err_at(

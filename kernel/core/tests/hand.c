@@ -93,8 +93,9 @@ static struct kernel *bring_up(struct arena *arena, size_t lines, struct kernel_
     struct err e = {0};
     struct str log = arena_str(arena, buf_str(&hand.log));
     *out = (struct kernel_replay){.tools = hand.tools, .n_tools = N_TOOLS};
-    int rc = kernel_config_of_log(arena, "log", log, hand.config.tools, hand.config.n_tools,
-                                  &config, &e);
+    bool own = hand.config.tools == hand.tools;
+    int rc = kernel_config_of_log(arena, "log", log, own ? hand.tools : hand.config.tools,
+                                  own ? N_TOOLS : hand.config.n_tools, &config, &e);
     CU_ASSERT_EQUAL_FATAL(rc, 0);
     struct kernel *k = kernel_new(&config);
     rc = kernel_replay(k, "log", log, lines, out, &e);

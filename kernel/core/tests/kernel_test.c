@@ -655,6 +655,11 @@ static void history_check_finds_each_fault(void)
     const struct message asks1 = {.role = ROLE_ASSISTANT, .calls = one, .n_calls = 1};
     const struct message asks2 = {.role = ROLE_ASSISTANT, .calls = two, .n_calls = 2};
     const struct message doubled = {.role = ROLE_ASSISTANT, .calls = twins, .n_calls = 2};
+    struct tool_call no_id[] = {{STR(""), STR("f"), STR("{}")}};
+    struct tool_call no_name[] = {{STR("a"), STR(""), STR("{}")}};
+    const struct message idless = {.role = ROLE_ASSISTANT, .calls = no_id, .n_calls = 1};
+    const struct message nameless = {.role = ROLE_ASSISTANT, .calls = no_name, .n_calls = 1};
+    const struct message asking_user = {.role = ROLE_USER, .calls = one, .n_calls = 1};
     const struct message a = {.role = ROLE_TOOL, .call_id = STR("a")};
     const struct message b = {.role = ROLE_TOOL, .call_id = STR("b")};
     const struct {
@@ -672,6 +677,9 @@ static void history_check_finds_each_fault(void)
         {{user, a}, 2, "messages[1]: a result for call a, which nobody made"},
         {{user, asks1, a, a}, 4, "messages[3]: a result for call a, which nobody made"},
         {{user, doubled}, 2, "stands twice"},
+        {{user, idless}, 2, "messages[1]: call 1 has no id"},
+        {{user, nameless}, 2, "messages[1]: call 1 has no tool name"},
+        {{asking_user}, 1, "messages[0]: a user message may not call tools"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err e = {0};
