@@ -102,6 +102,10 @@ struct toolbox *player_toolbox(struct player *p);
 void player_skip_requests(struct player *p, size_t n);
 void player_skip_call(struct player *p, struct str name, struct str arguments);
 
+/* When the next request of the model was recorded, in milliseconds since the session's start; -1
+ * where there is none or the recording does not say: for the time that a user took to say more. */
+int64_t player_next_at(const struct player *p);
+
 /* What went wrong so far, for people, one finding a paragraph: misses (nearest recording, first
  * differing path with both values, or that the recording ends; the command that mends it), drift
  * (order), unused interactions. The lines behind a finding's first are indented by two spaces; no

@@ -690,6 +690,16 @@ void player_skip_call(struct player *p, struct str name, struct str arguments)
     arena_free(arena);
 }
 
+int64_t player_next_at(const struct player *p)
+{
+    for (size_t i = 0; i < p->o.cassette->n; i++) {
+        if (!p->used[i] && !p->o.cassette->items[i].tool) {
+            return p->o.cassette->items[i].at_ms;
+        }
+    }
+    return -1;
+}
+
 static size_t list_unused(struct player *p)
 {
     size_t n = 0;

@@ -18,8 +18,8 @@ struct sched *sched_virtual(struct loop *loop);
 /* The loop's monotonic clock, counted from now on. */
 struct sched *sched_real(struct loop *loop);
 
-/* Moves `now` on by ms, before anything is posted: for a run that goes on where another process
- * left it. */
+/* Moves `now` on by ms while nothing is due: for a run that goes on where another process left it,
+ * or after a while that a recording knows of. */
 void sched_skip(struct sched *s, uint64_t ms);
 
 /* Frees it; things still due are dropped. NULL allowed. */
