@@ -198,9 +198,10 @@ int resumed_trace(const struct resumed *r, const char *path, struct appender **o
 {
     struct appender *a = NULL;
     bool same = path_same(r->path, path);
-    int rc = same && r->torn ? file_cut(path, r->log.n, e) : 0;
-    rc = rc != 0 ? rc : appender_open(path, same ? APPEND_CONTINUE : APPEND_TRUNCATE, &a, e);
-    if (rc == 0 && !same) {
+    int rc = appender_open(path, same ? APPEND_CONTINUE : APPEND_TRUNCATE, &a, e);
+    if (rc == 0 && same && r->torn) {
+        rc = file_cut(path, r->log.n, e);
+    } else if (rc == 0 && !same) {
         rc = appender_add(a, r->log, e);
     }
     if (rc == 0 && r->missing.n > 0) {

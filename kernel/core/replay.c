@@ -3,7 +3,10 @@
 #include "kernel/core/replay.h"
 
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
+
+enum { SHOWN_BEFORE = 60, SHOWN_CHARS = 160 }; /* of a line that is not as it should be */
 
 /* A line of the log: its bytes with the newline, and what they say. */
 struct line {
@@ -362,8 +365,23 @@ static int event_of(struct walk *w, const struct line *l, struct event *ev)
 
 /* ---- the walk ---- */
 
+/* What to show of a line that differs from another at byte `at`: some of what is before, on one
+ * line. */
+static struct str around(struct str line, size_t at)
+{
+    size_t from = at > SHOWN_BEFORE ? at - SHOWN_BEFORE : 0;
+    while (from > 0 && (line.p[from] & 0xc0) == 0x80) {
+        from--; /* to the beginning of a character */
+    }
+    return str_trim(utf8_prefix(str_slice(line, from, line.n), SHOWN_CHARS));
+}
+
 static int differs(const struct walk *w, struct str want, struct str have)
 {
+    size_t at = 0;
+    while (at < want.n && at < have.n && want.p[at] == have.p[at]) {
+        at++;
+    }
     const struct str sum = STR("\"sum\":");
     size_t a = str_find(want, sum), b = str_find(have, sum);
     if (a != SIZE_MAX && a == b && str_eq(str_slice(want, 0, a), str_slice(have, 0, a))) {
@@ -372,7 +390,7 @@ static int differs(const struct walk *w, struct str want, struct str have)
     }
     return err_at(w->e, ERR_INPUT, w->file, (uint32_t)w->number, 0,
                   "the log does not follow from what it says happened: expected %.*s, found %.*s",
-                  STR_FMT(str_slice(want, 0, 200)), STR_FMT(str_slice(have, 0, 200)));
+                  STR_FMT(around(want, at)), STR_FMT(around(have, at)));
 }
 
 /* The kernel's new lines against the log; what the log does not hold yet is kept in out->missing.
