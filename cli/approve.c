@@ -46,6 +46,9 @@ static int read_rule(struct doc d, const struct val *v, struct rule *out, struct
     if (rc == 0) {
         rc = doc_str(d, v, "tool", DOC_REQUIRED, &out->tool, e);
     }
+    if (rc == 0 && out->tool.n == 0) {
+        rc = doc_fail(d, val_get(v, "tool"), e, "\"tool\" is the name of a tool, got \"\"");
+    }
     if (rc == 0) {
         rc = doc_map(d, v, "when", DOC_OPTIONAL, &when, e);
     }

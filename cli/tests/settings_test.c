@@ -255,6 +255,8 @@ static void bad_decisions(void)
         {"version: 1\ndecisions:\n- {tool: refund, decison: deny}\n", "did you mean \"decision\"?"},
         {"version: 1\ndecisions:\n- {tool: refund, when: {usd: {regex: 5}}, decision: deny}\n",
          "d.yaml:3:"},
+        {"version: 1\ndecisions:\n- {tool: '', decision: deny}\n", "d.yaml:3:10: "},
+        {"version: 1\ndecisions:\n- {tool: a, when: [], decision: deny}\n", "d.yaml:3:19: "},
         {"version: 2\ndecisions: []\n", "d.yaml:1:10: "},
         {"version: 1\ndecisions: [\n", "d.yaml:"},
     };
