@@ -97,28 +97,33 @@ static size_t place_of(const struct message *reply, struct str id)
     return SIZE_MAX;
 }
 
-/* A log's results stand in the order in which they came, a history's in that of the calls. */
-static void add_result(struct inspected *f, const struct val *v)
-{
-    struct message m = {.role = ROLE_TOOL, .call_id = val_text(val_get(v, "call_id"))};
-    size_t at = place_of(&f->reply, m.call_id);
-    if (at == SIZE_MAX || f->result_lines[at] != 0) {
-        add_message(f, &m, f->line);
-    } else {
-        f->result_lines[at] = f->line;
-    }
-}
-
-/* The results of the reply at hand, before what comes next. */
-static void end_reply(struct inspected *f)
+/* The results of the reply at hand, before what comes next: a log's stand in the order in which
+ * they came, a history's in that of the calls. under_way: those behind a missing one are left out
+ * too.
+ */
+static void end_reply(struct inspected *f, bool under_way)
 {
     for (size_t i = 0; i < f->reply.n_calls; i++) {
         struct message m = {.role = ROLE_TOOL, .call_id = f->reply.calls[i].id};
         if (f->result_lines[i] != 0) {
             add_message(f, &m, f->result_lines[i]);
+        } else if (under_way) {
+            break;
         }
     }
     f->reply = (struct message){.role = ROLE_ASSISTANT};
+}
+
+static void add_result(struct inspected *f, const struct val *v)
+{
+    struct message m = {.role = ROLE_TOOL, .call_id = val_text(val_get(v, "call_id"))};
+    size_t at = place_of(&f->reply, m.call_id);
+    if (at != SIZE_MAX && f->result_lines[at] == 0) {
+        f->result_lines[at] = f->line;
+    } else {
+        end_reply(f, false);
+        add_message(f, &m, f->line);
+    }
 }
 
 static void add_reply(struct inspected *f, const struct val *v)
@@ -147,10 +152,10 @@ static void add_line(struct inspected *f, struct str type, const struct val *v)
     if (str_is(type, "run_start") && system.n > 0) {
         add_message(f, &(struct message){.role = ROLE_SYSTEM, .content = system}, f->line);
     } else if (str_is(type, "user_message")) {
-        end_reply(f);
+        end_reply(f, false);
         add_message(f, &user, f->line);
     } else if (str_is(type, "llm_reply")) {
-        end_reply(f);
+        end_reply(f, false);
         add_reply(f, v);
     } else if (str_is(type, "tool_result")) {
         add_result(f, v);
@@ -250,13 +255,14 @@ static void check_log(struct inspected *f, struct str log)
     } else if (!f->ended) {
         tell_of(f, FINDING_WARNING, "interrupted", STR("the log ends without run_end"));
     }
-    end_reply(f);
+    bool cut = log.n > 0 || !f->ended;
+    end_reply(f, cut);
     size_t n = f->messages.n / sizeof(struct message);
     struct message *messages = arena_array(f->arena, n, sizeof *messages);
     if (n > 0) {
         memcpy(messages, f->messages.p, f->messages.n);
     }
-    check_history(f, messages, n, log.n > 0 || !f->ended);
+    check_history(f, messages, n, cut);
 }
 
 /* ---- requests ---- */
