@@ -51,8 +51,9 @@ struct check {
 static void blame(struct check *c, const char *what, struct str who)
 {
     if (c->fault[0] == '\0') {
+        struct str named = who.n == 0 ? STR("") : who; /* with a pointer, which gcc 12 asks for */
         snprintf(c->fault, sizeof c->fault, "%s%s%.*s (line %lld)", what, who.n == 0 ? "" : ": ",
-                 STR_FMT(who), (long long)c->seq);
+                 STR_FMT(named), (long long)c->seq);
     }
 }
 
