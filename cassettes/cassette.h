@@ -141,7 +141,7 @@ struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner);
  * its replay ends there as a miss. */
 void recorder_abandon(struct recorder *r);
 /* Flushes and closes; frees r. Calls still open are stopped and (unless it was abandoned) recorded
- * so: the inner seams must still live. ERR_IO when something could not be written, ERR_LIMIT when a
+ * so: the inner seams must still live. ERR_IO when something could not be written, ERR_NET when a
  * body was too large, also earlier: the session never notices. */
 int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
 

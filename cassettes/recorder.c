@@ -124,7 +124,7 @@ static void write_call(struct http_call *call, enum http_end end, struct str det
     int rc = cassette_undo_coding(it, call->arena, NULL);
     (void)rc; /* a damaged body is kept as it came */
     if (call->body.truncated && r->rc == 0) {
-        r->rc = err_set(&r->error, ERR_LIMIT, "a body over %d MiB was not recorded",
+        r->rc = err_set(&r->error, ERR_NET, "a body over %d MiB was not recorded",
                         CASSETTE_BODY_MAX >> 20);
     }
     append_interaction(r, it);

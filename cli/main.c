@@ -1,6 +1,9 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "kernel/base/text.h"
@@ -84,9 +87,27 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
+/* A program may be started with its standard streams closed. A file opened later must not take
+ * their numbers: reading finds nothing, messages go nowhere, and results fail to be written, as
+ * they should. */
+static void hold_standard_streams(void)
+{
+    static const struct {
+        const char *path;
+        int mode;
+    } holders[] = {{"/dev/null", O_RDONLY}, {"/dev/full", O_WRONLY}, {"/dev/null", O_WRONLY}};
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open(holders[fd].path, holders[fd].mode) < 0) {
+            exit(EXIT_ENVIRONMENT);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other */
+    hold_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other, */
+    signal(SIGXFSZ, SIG_IGN); /* and so is a file's size limit */
     if (argc < 2) {
         help();
         return EXIT_USAGE;

@@ -286,12 +286,17 @@ static int unknown_task(const struct plan *p, struct str id, struct err *e)
     return rc;
 }
 
+/* An id that is named twice stands twice, side by side, and one of the two is marked as found. */
 static int check_choice(const struct plan *p, struct err *e)
 {
-    for (size_t i = 0; i < p->n_chosen; i++) {
-        bool again = i > 0 && str_eq(p->chosen[i].id, p->chosen[i - 1].id);
-        if (!p->chosen[i].found && !again) {
-            return unknown_task(p, p->chosen[i].id, e);
+    for (size_t i = 0; i < p->n_chosen;) {
+        struct str id = p->chosen[i].id;
+        bool found = false;
+        for (; i < p->n_chosen && str_eq(p->chosen[i].id, id); i++) {
+            found = found || p->chosen[i].found;
+        }
+        if (!found) {
+            return unknown_task(p, id, e);
         }
     }
     return 0;

@@ -38,6 +38,7 @@ struct loop {
     void *interrupt_arg;
     struct sigaction old_int;
     struct sigaction old_term;
+    struct sigaction old_hup;
     bool has_uv; /* uv, busy and awake are initialised */
     uv_loop_t uv;
     uv_idle_t busy;   /* active while something is deferred, so that libuv does not wait */
@@ -156,6 +157,10 @@ void loop_on_interrupt(struct loop *l, void (*fn)(void *arg, int signal), void *
     sigemptyset(&action.sa_mask);
     int failed = sigaction(SIGINT, &action, &l->old_int);
     failed += sigaction(SIGTERM, &action, &l->old_term);
+    failed += sigaction(SIGHUP, &action, &l->old_hup);
+    if (l->old_hup.sa_handler == SIG_IGN) { /* nohup: to go on when the terminal closes */
+        failed += sigaction(SIGHUP, &l->old_hup, NULL);
+    }
     assert(failed == 0);
     (void)failed;
 }
@@ -167,6 +172,7 @@ static void unwatch(struct loop *l)
     }
     int failed = sigaction(SIGINT, &l->old_int, NULL);
     failed += sigaction(SIGTERM, &l->old_term, NULL);
+    failed += sigaction(SIGHUP, &l->old_hup, NULL);
     assert(failed == 0);
     (void)failed;
     atomic_store(&watch.awake, NULL);

@@ -16,8 +16,8 @@ void loop_free(struct loop *l); /* NULL allowed; everything on it must have ende
 void loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Calls fn(arg, signal) when SIGINT or SIGTERM arrives, first and further times. One watcher a
- * loop. Does not keep loop_run going. */
+/* Calls fn(arg, signal) when SIGINT, SIGTERM or SIGHUP (as SIGTERM) arrives, first and further
+ * times. One watcher a loop. Does not keep loop_run going. */
 void loop_on_interrupt(struct loop *l, void (*fn)(void *arg, int signal), void *arg);
 
 /* Calls fn(arg) in every turn of loop_run in which fd can be read or has ended, until loop_unwatch.
