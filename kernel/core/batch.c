@@ -259,12 +259,18 @@ static void time_out(struct kernel *k, struct call *c)
 
 void batch_time(struct kernel *k)
 {
-    for (size_t i = 0; k->state == STATE_TOOLS && i < k->n_calls; i++) {
-        struct call *c = &k->calls[i];
-        if (c->state == CALL_RUNNING && k->now >= c->due) {
-            time_out(k, c);
-        } else if (c->state == CALL_BACKOFF && k->now >= c->due) {
-            run_call(k, c);
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state == CALL_RUNNING && k->now >= k->calls[i].due) {
+            time_out(k, &k->calls[i]);
+        }
+    }
+}
+
+void batch_retry(struct kernel *k)
+{
+    for (size_t i = 0; i < k->n_calls; i++) {
+        if (k->calls[i].state == CALL_BACKOFF && k->now >= k->calls[i].due) {
+            run_call(k, &k->calls[i]);
         }
     }
 }

@@ -158,15 +158,35 @@ uint64_t kernel_deadline(const struct kernel *k)
     return due < at ? due : at;
 }
 
-static void on_time(struct kernel *k)
+/* What a wake-up does without a word to the log, it has done before anything else of the same
+ * millisecond: whether the driver woke the loop in time must not matter. */
+static void catch_up(struct kernel *k)
 {
-    if (k->state == STATE_IDLE || run_over_time(k)) {
-        return;
-    }
     if (k->state == STATE_BACKOFF && k->now >= k->retry_at) {
         step_call_model(k);
-    } else {
+    }
+    batch_retry(k);
+}
+
+static void on_time(struct kernel *k)
+{
+    if (k->state != STATE_IDLE && !run_over_time(k)) {
         batch_time(k);
+        catch_up(k);
+    }
+}
+
+/* A cold run is resumed first, so that its log tells why no deadline was heard meanwhile; of what
+ * that would begin, nothing is begun. */
+static void on_cancel(struct kernel *k, struct str reason)
+{
+    if (k->cold && k->state != STATE_IDLE) {
+        resume(k, &(struct event){.kind = EV_RESUME, .text = {NULL, 0}});
+    }
+    if (k->state != STATE_DONE) {
+        k->n_commands = k->cold ? 0 : k->n_commands;
+        log_cancel(k, reason);
+        run_finish(k, RUN_CANCELLED, reason);
     }
 }
 
@@ -270,6 +290,9 @@ int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
         k->log_taken = 0;
     }
     k->now = now_ms;
+    if (!k->cold && ev->kind != EV_TIME) {
+        catch_up(k);
+    }
     switch (ev->kind) {
     case EV_USER_MESSAGE: run_user_message(k, ev->text); break;
     case EV_APPROVAL:
@@ -282,10 +305,7 @@ int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
     case EV_TOOL_RESULT:
         batch_result(k, batch_call(k, CALL_RUNNING, ev->call_id), ev->output);
         break;
-    case EV_CANCEL:
-        log_cancel(k, ev->text);
-        run_finish(k, RUN_CANCELLED, ev->text);
-        break;
+    case EV_CANCEL: on_cancel(k, ev->text); break;
     case EV_TIME: on_time(k); break;
     }
     k->cold = false;

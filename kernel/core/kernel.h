@@ -160,7 +160,9 @@ struct command {
 struct kernel *kernel_new(const struct kernel_config *config);
 void kernel_free(struct kernel *k); /* NULL allowed */
 
-/* Something happened at now_ms (since the run began; not before the last one fed).
+/* Something happened at now_ms (since the run began; not before the last one fed). A driver feeds
+ * EV_TIME at kernel_deadline before anything that is later: wake-ups are not logged, and the log is
+ * fed again as if none had been missed.
  * Returns 0; ERR_STATE when the event cannot happen now (a second result for a call, a reply that
  * nobody asked for, anything after the end): nothing changes then. */
 int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms) MUST_CHECK;

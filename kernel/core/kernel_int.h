@@ -191,8 +191,10 @@ struct call *batch_call(struct kernel *k, enum call_state state, struct str id);
 void batch_result(struct kernel *k, struct call *c, const struct tool_output *o);
 void batch_approve(struct kernel *k, struct call *c, enum decision decision);
 
-/* Time limits and retries that are due, and when the next one is (UINT64_MAX = never). */
+/* Time limits that are due, retries that are due, and when the next of either is (UINT64_MAX =
+ * never). */
 void batch_time(struct kernel *k);
+void batch_retry(struct kernel *k);
 uint64_t batch_deadline(const struct kernel *k);
 
 /* Stops what runs and answers every open call CANCELLED; why: of those that were not begun. */

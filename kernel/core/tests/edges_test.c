@@ -457,7 +457,8 @@ static void a_cold_run_may_be_cancelled(void)
         hand_crash(SIZE_MAX);
         CU_ASSERT_EQUAL(hand_tick(2), ERR_STATE);
         CU_ASSERT_EQUAL(hand_cancel(2), 0);
-        CU_ASSERT_EQUAL(hand.n_commands, 1); /* nothing is open that could be stopped */
+        CU_ASSERT_EQUAL(hand_commanded(CMD_FINISH), 1);
+        CU_ASSERT_TRUE(hand_logged("\"type\":\"resume\""));
         CU_ASSERT_EQUAL(hand_status(), RUN_CANCELLED);
         CU_ASSERT_EQUAL(hand_cancel(3), ERR_STATE);
         hand_tear_down();
