@@ -56,6 +56,7 @@ static bool was_answered(const struct val *failure)
 /* Calls of the reply at hand, and those carried out, as struct tool_call each. */
 struct count {
     struct resumed *r;
+    bool calls; /* are wanted */
     struct buf begun;
     struct buf ended;
 };
@@ -92,8 +93,9 @@ static void count_line(struct count *c, struct str line)
         buf_clear(&c->begun);
         return;
     }
-    bool start = str_is(type, "tool_start"), failure = str_is(type, "llm_failure");
-    bool result = str_is(type, "tool_result"), retry = str_is(type, "tool_retry");
+    bool start = c->calls && str_is(type, "tool_start"), failure = str_is(type, "llm_failure");
+    bool result = c->calls && str_is(type, "tool_result");
+    bool retry = c->calls && str_is(type, "tool_retry");
     bool summary = str_is(type, "compaction");
     if (!(start || failure || result || retry || summary) ||
         json_parse(c->r->arena, NULL, line, &v, NULL) != 0) {
@@ -108,9 +110,10 @@ static void count_line(struct count *c, struct str line)
     }
 }
 
-static void count_answers(struct resumed *r)
+void resumed_count(struct resumed *r, bool calls)
 {
-    struct count c = {.r = r};
+    struct count c = {.r = r, .calls = calls};
+    r->requests = 0;
     for (struct str rest = r->log; rest.n > 0;) {
         size_t end = str_find(rest, STR("\n"));
         count_line(&c, str_slice(rest, 0, end));
@@ -177,7 +180,6 @@ int resumed_open(const char *path, size_t lines_max, const struct toolset *tools
         resumed_free(r);
         return rc;
     }
-    count_answers(r);
     *out = r;
     return 0;
 }

@@ -19,9 +19,8 @@ struct resumed {
     struct kernel_config config; /* as the log left it */
     struct toolset *builtins;    /* every tool that is built in: what answers where nobody names
                                     others */
-    size_t requests;             /* that the model answered or failed, a script's or recording's
-                                    position */
-    struct tool_call *calls;     /* tool calls that were carried out, once for each attempt */
+    size_t requests;             /* resumed_count: that the model answered or failed */
+    struct tool_call *calls;     /* likewise: that were carried out, once for each attempt */
     size_t n_calls;
 };
 
@@ -32,6 +31,10 @@ struct resumed {
 int resumed_open(const char *path, size_t lines_max, const struct toolset *tools,
                  struct resumed **out, struct err *e) MUST_CHECK;
 void resumed_free(struct resumed *r); /* NULL allowed */
+
+/* Counts what the log's run has asked the world, which is where a script or a recording stands.
+ * calls: tool calls too. */
+void resumed_count(struct resumed *r, bool calls);
 
 /* Opens the log of the run that goes on: `path` itself without its torn end, or another file, which
  * is replaced and begins with the same lines. What is missing is written. ERR_IO, ERR_INPUT (a

@@ -345,8 +345,11 @@ static void reconfigure(struct rig *r)
 /* Moves clock and source on to where the log ends. */
 static void catch_up(struct rig *r)
 {
-    const struct resumed *from = r->options.resume;
+    struct resumed *from = r->options.resume;
     sched_skip(r->sched, kernel_now(from->kernel));
+    if (r->fake != NULL || r->player != NULL) {
+        resumed_count(from, r->player != NULL);
+    }
     if (r->fake != NULL) {
         fake_session_skip(r->fake, from->requests);
     }
