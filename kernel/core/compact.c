@@ -125,9 +125,11 @@ static size_t first_of(const struct kernel *k)
 static size_t unit_end(const struct kernel *k, size_t i, size_t to)
 {
     i++;
+#ifndef PLANT_SPLIT_PAIR /* I1: the call goes, its result stays */
     while (i < to && k->history[i].role == ROLE_TOOL) {
         i++;
     }
+#endif
     return i;
 }
 
@@ -195,10 +197,16 @@ static bool due(const struct kernel *k)
     return room > 0 && k->size > room && k->size > tried;
 }
 
+/* What is dropped makes room for a while, so that not every step of a long run has to drop something. */
+static int64_t target(const struct kernel *k)
+{
+    return k->config.context_tokens - k->config.context_tokens / 4;
+}
+
 /* Chooses messages of [from, to) to drop. False when that would save nothing. */
 static bool choose_from(struct kernel *k, size_t from, size_t to)
 {
-    size_t end = drop_end(k, from, to, k->size - k->config.context_tokens);
+    size_t end = drop_end(k, from, to, k->size - target(k));
     int64_t saved = 0;
     for (size_t i = from; i < end; i++) {
         saved += k->sizes[i];
