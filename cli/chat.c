@@ -231,11 +231,13 @@ static void on_done(void *ctx)
     loop_stop(c->setup.loop);
 }
 
+/* One that comes when the run is over already stops nothing. */
 static void on_interrupt(void *ctx, int signal)
 {
     struct chat *c = ctx;
+    struct rig_outcome o;
     c->state = signal == SIGINT ? CHAT_INTERRUPTED : CHAT_TERMINATED;
-    if (c->rig != NULL) {
+    if (c->rig != NULL && !rig_outcome(c->rig, &o)) {
         rig_cancel(c->rig, STR("interrupted"));
     }
 }
@@ -251,13 +253,17 @@ static void report(struct chat *c)
     int status = exit_of_status(o.result.status);
     if (o.log_error != NULL) {
         c->state = CHAT_LEAVING; /* rig_free tells */
-    } else if (c->state == CHAT_INTERRUPTED) {
+        status = EXIT_OK;
+    } else if (c->state == CHAT_INTERRUPTED && o.result.status == RUN_CANCELLED) {
         put_line(c, VOICE_ERROR, STR("(stopped; say something to go on, Ctrl+C again leaves)"));
         status = EXIT_OK;
     } else if (o.result.status == RUN_CASSETTE_MISS) {
         c->state = CHAT_LEAVING; /* what was recorded goes on differently */
-    } else if (o.result.status != RUN_COMPLETED && c->state == CHAT_ON) {
+    } else if (o.result.status != RUN_COMPLETED && c->state != CHAT_TERMINATED) {
+        bool red = want_color(STDERR_FILENO);
+        fputs(red ? "\033[31m" : "", stderr);
         tell_run_status(&o);
+        fputs(red ? "\033[0m" : "", stderr);
     }
     if (!line_edits(c->lines) || status == EXIT_MISS) {
         c->status = exit_worse(c->status, status);

@@ -358,6 +358,17 @@ static void budgets(void)
     CHECK_STATUS(pipe_in(&d, "a\nb\nc\n", "--budget", "steps=1"), 0);
 }
 
+/* A log that cannot be kept ends the chat. */
+static void full_disk(void)
+{
+    struct desk d = desk(HEAD TEXT TEXT);
+    d.trace = "/dev/full";
+    const struct ran *r = pipe_in(&d, "a\nb\n", NULL, NULL);
+    CHECK_STATUS(r, 4);
+    CHECK_ERR(r, "/dev/full");
+    CU_ASSERT_EQUAL(count_lines(r->err), 1);
+}
+
 static void resumes(void)
 {
     struct desk d = desk(HEAD "- reply: {text: First.}\n- {expect: {last_user: two}, reply: {text: "
@@ -452,5 +463,6 @@ TESTS(chat, {"chat_edits_lines_and_keeps_their_history", talks},
       {"chat_reads_lines_without_a_terminal", reads_lines},
       {"chat_shows_tools_shortened", shows_tools},
       {"chat_shows_retries_and_failures", shows_retries},
-      {"chat_gives_each_message_the_whole_budget", budgets}, {"chat_goes_on_with_a_log", resumes},
+      {"chat_gives_each_message_the_whole_budget", budgets},
+      {"chat_ends_when_its_log_cannot_be_kept", full_disk}, {"chat_goes_on_with_a_log", resumes},
       {"chat_recorded_replays_to_the_same_log", replays}, {"chat_refuses_bad_words", bad_words})

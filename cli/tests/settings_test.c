@@ -12,6 +12,7 @@
 static const char tool_file[] =
     "version: 1\n"
     "tools:\n"
+    "- builtin: calculator\n"
     "- {name: look, tier: read, answers: [{result: seen}]}\n"
     "- {name: note, tier: write, answers: [{result: noted}]}\n"
     "- name: refund\n"
@@ -271,6 +272,34 @@ static void bad_decisions(void)
     CHECK_STATUS(ASSAY("run", "p", "--decisions", "/nowhere.yaml"), 2);
 }
 
+/* What resume and fork change stands in the log; the tiers stay as they were. */
+static void resumed(void)
+{
+    struct folder f = desk(HEAD SUM("1+1") SUM("1+1") TEXT);
+    const char *trace = path_of("%s/t.jsonl", f.dir), *other = path_of("%s/o.jsonl", f.dir);
+    const char *whole = path_of("%s/w.jsonl", f.dir);
+    CHECK_STATUS(ASSAY("run", "p", "--fake", f.script, "--tools", f.tools, "--trace", whole,
+                       "--approve", "danger=allow"),
+                 0);
+    CHECK_STATUS(ASSAY("run", "p", "--fake", f.script, "--tools", f.tools, "--trace", trace,
+                       "--budget", "steps=1", "--approve", "danger=allow"),
+                 1);
+    const struct ran *r =
+        ASSAY("fork", whole, "--at", "6", "--fake", f.script, "--tools", f.tools, "--trace", other,
+              "--repeat", "cache", "--budget", "steps=9", "--approve", "write=deny");
+    CHECK_STATUS(r, 0);
+    const char *log = read_text(other, NULL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(log);
+    CU_ASSERT(has(log, "\"config\":{\"repeat\":\"cache\",\"tier_write\":2}"));
+    CU_ASSERT(has(log, "\"cached\":true"));
+    CU_ASSERT(!has(log, "tier_danger"));
+    CHECK_STATUS(ASSAY("resume", trace, "--fake", f.script, "--tools", f.tools, "--budget",
+                       "steps=9", "--repeat", "allow"),
+                 0);
+    log = read_text(trace, NULL);
+    CU_ASSERT(log != NULL && has(log, "\"config\":{\"repeat\":\"allow\"}"));
+}
+
 static void bad_settings(void)
 {
     static const struct {
@@ -310,4 +339,5 @@ TESTS(settings, {"repeat_blocks_caches_or_allows", repeats},
       {"decisions_of_a_file_are_taken_by_the_first_that_fits", decisions},
       {"decisions_may_hold_for_ever", always},
       {"decisions_mistakes_have_their_place", bad_decisions},
+      {"settings_may_change_where_a_run_goes_on", resumed},
       {"settings_mistakes_are_one_line", bad_settings})
