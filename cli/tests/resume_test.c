@@ -5,7 +5,7 @@
 #include "evals/rig.h"
 #include "kernel/base/rng.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -221,6 +221,31 @@ static void every_byte(void)
     }
     CU_ASSERT(resumed > 150);
     buf_free(&line);
+    end();
+}
+
+/* One byte is changed, each in turn: the log is refused, at that line or behind it. The last
+ * newline alone makes it a log that was cut off. */
+static void every_changed_byte(void)
+{
+    begin();
+    char *bytes = mem_alloc(world.n);
+    memcpy(bytes, world.log, world.n);
+    uint32_t line = 1;
+    for (size_t i = 0; i + 1 < world.n; i++) {
+        struct err e = {.line = 0};
+        size_t lines = 0;
+        bool ended = false;
+        bytes[i] ^= 1;
+        write_bytes(world.dir, "t.jsonl", bytes, world.n);
+        int rc = log_verify(world.trace, world.set, &lines, &ended, &e);
+        if (rc == 0 || e.line < line) {
+            FAIL("byte %zu of line %u: %d at %u, %s", i, line, rc, e.line, e.message);
+        }
+        bytes[i] ^= 1;
+        line += bytes[i] == '\n';
+    }
+    free(bytes);
     end();
 }
 
@@ -447,13 +472,14 @@ static void generated_runs(void)
 {
     struct rng rng = rng_seeded(20261129);
     struct err e;
+    bool seen[RUN_CANCELLED + 1] = {false};
     struct toolset *tools = toolset_new();
     const char *dir = testing_dir(), *trace = path_of("%s/g.jsonl", dir);
     const char *const names[] = {"calculator", "search_docs", "now", "task_done"};
     for (size_t i = 0; i < 4; i++) {
         CU_ASSERT_EQUAL(toolset_add_builtin(tools, str_of(names[i]), &e), 0);
     }
-    for (size_t i = 0; i < 200; i++) {
+    for (size_t i = 0; i < 1000; i++) {
         const char *script = generated(&rng, dir);
         struct rig_options o = {.path = script,
                                 .tools = tools,
@@ -465,20 +491,28 @@ static void generated_runs(void)
         o.budget.calls = (int64_t)rng_below(&rng, 8);
         o.budget.seconds = 1 + (int64_t)rng_below(&rng, 6);
         o.budget.tokens = 20 + (int64_t)rng_below(&rng, 200);
-        play(&o);
-        size_t n = 0;
-        const char *log = read_text(trace, &n);
-        bool good = log != NULL && verifies(trace, tools);
-        write_bytes(dir, "g.jsonl", log, rng_below(&rng, (uint64_t)n));
-        good = good && (!go_on(trace, script, tools) || verifies(trace, tools));
+        seen[play(&o)] = true;
+        bool good = verifies(trace, tools);
+        for (size_t cut = 0; good && cut < 3; cut++) { /* what goes on may be cut off too */
+            size_t n = 0;
+            const char *log = read_text(trace, &n);
+            write_bytes(dir, "g.jsonl", log, rng_below(&rng, (uint64_t)n));
+            good = !go_on(trace, script, tools) || verifies(trace, tools);
+        }
         if (!good) {
-            FAIL("script %zu:\n%s\n%s", i, read_text(script, NULL), log);
+            FAIL("script %zu:\n%s\n%s", i, read_text(script, NULL), read_text(trace, NULL));
         }
     }
+    size_t ways = 0;
+    for (size_t i = 0; i < sizeof seen; i++) {
+        ways += seen[i];
+    }
+    CU_ASSERT(ways >= 7); /* to end */
     toolset_free(tools);
 }
 
 TESTS(resume, {"a_log_cut_at_every_byte_is_resumed_to_the_same_end", every_byte},
+      {"a_log_with_any_byte_changed_is_refused", every_changed_byte},
       {"a_log_cut_around_every_line_is_resumed_by_the_program", every_line},
       {"a_run_that_completed_has_nothing_to_resume", nothing},
       {"damage_in_the_middle_of_a_log_is_told_and_left_alone", damaged},
