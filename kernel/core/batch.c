@@ -27,8 +27,20 @@ static void remember_results(struct kernel *k)
             content = arena_str(k->arena, buf_str(&text));
             buf_free(&text);
         }
+#ifdef PLANT_LOSE_ERRORS /* I2: what failed is not told */
+        if (!c->output.ok) {
+            continue;
+        }
+#endif
         remember(k, (struct message){.role = ROLE_TOOL, .call_id = c->id, .content = content});
     }
+#ifdef PLANT_RESULT_FIRST /* I3: the first result stands before its call */
+    if (k->n_calls > 0) {
+        struct message *m = &k->history[k->n_history - k->n_calls - 1], first = m[0];
+        m[0] = m[1];
+        m[1] = first;
+    }
+#endif
     k->n_calls = 0;
 }
 
@@ -52,8 +64,10 @@ void batch_close(struct kernel *k, struct str why)
         struct call *c = &k->calls[i];
         switch (c->state) {
         case CALL_RUNNING:
+#ifndef PLANT_LEAVE_RUNNING /* I7: something is open at the end */
             command_add(k,
                         (struct command){.kind = CMD_STOP_TOOL, .call_id = c->id, .name = c->name});
+#endif
             cancel_call(k, c, STR(STOPPED_CALL));
             break;
         case CALL_WAITING:
@@ -127,7 +141,11 @@ static void ready_calls(struct kernel *k)
         }
         if (must_ask(k, c)) {
             ask(k, c);
+#ifdef PLANT_OVERTAKE /* I8: later calls overtake one that waits for approval */
+            continue;
+#else
             return;
+#endif
         }
         log_tool_start(k, c);
         c->start_seq = k->seq;
@@ -171,6 +189,11 @@ static void settle(struct kernel *k)
 {
     for (size_t i = 0; i < k->n_calls; i++) {
         if (k->calls[i].state != CALL_ANSWERED) {
+#ifdef PLANT_ANY_ANSWERED /* I6: any answered is taken for all answered */
+            if (k->calls[0].state == CALL_ANSWERED) {
+                step_call_model(k);
+            }
+#endif
             return;
         }
     }
@@ -333,6 +356,12 @@ void batch_begun_before(struct kernel *k, int64_t seq)
 static void resume_started(struct kernel *k, struct call *c)
 {
     bool under_way = c->state == CALL_RUNNING;
+#ifdef PLANT_REPEAT_EFFECTS /* a call that may have had its effect is made again */
+    if (c->tool != SIZE_MAX) {
+        run_call(k, c);
+        return;
+    }
+#endif
     if (c->tool == SIZE_MAX && !under_way) {
         answer_call(k, c, call_error(k, "UNKNOWN_TOOL", STR(LOST_TOOL), false));
     } else if (c->tool == SIZE_MAX || (under_way && !tool_repeatable(&k->config.tools[c->tool]))) {

@@ -197,7 +197,8 @@ static bool due(const struct kernel *k)
     return room > 0 && k->size > room && k->size > tried;
 }
 
-/* What is dropped makes room for a while, so that not every step of a long run has to drop something. */
+/* What is dropped makes room for a while, so that not every step of a long run has to drop
+ * something. */
 static int64_t target(const struct kernel *k)
 {
     return k->config.context_tokens - k->config.context_tokens / 4;

@@ -114,22 +114,54 @@ struct kernel_config kernel_config_default(void)
 
 /* ---- what the files of the loop share ---- */
 
+static struct command *pending(const struct kernel *k, size_t i)
+{
+    return &k->commands[(k->first_command + i) % k->cap_commands];
+}
+
+/* Whether the command begins what the other would stop. */
+static bool begins(const struct command *c, const struct command *stop)
+{
+    return stop->kind == CMD_STOP_MODEL
+               ? c->kind == CMD_CALL_MODEL || c->kind == CMD_SUMMARISE
+               : c->kind == CMD_CALL_TOOL && str_eq(c->call_id, stop->call_id);
+}
+
+/* Takes back what was to be begun, if nobody has been told yet. */
+static bool take_back(struct kernel *k, const struct command *stop)
+{
+    size_t i = 0;
+    while (i < k->n_commands && !begins(pending(k, i), stop)) {
+        i++;
+    }
+    if (i == k->n_commands) {
+        return false;
+    }
+    for (; i + 1 < k->n_commands; i++) {
+        *pending(k, i) = *pending(k, i + 1);
+    }
+    k->n_commands--;
+    return true;
+}
+
 void command_add(struct kernel *k, struct command c)
 {
-    if (k->cold && (c.kind == CMD_STOP_MODEL || c.kind == CMD_STOP_TOOL)) {
-        return; /* it is not open any more */
+    bool stops = c.kind == CMD_STOP_MODEL || c.kind == CMD_STOP_TOOL;
+    if (stops && (take_back(k, &c) || k->cold)) {
+        return; /* it is not open, or not any more */
     }
     if (k->n_commands == k->cap_commands) {
         size_t cap = k->cap_commands == 0 ? 16 : k->cap_commands * 2;
         struct command *bigger = arena_array(k->arena, cap, sizeof *bigger);
         for (size_t i = 0; i < k->n_commands; i++) {
-            bigger[i] = k->commands[(k->first_command + i) % k->cap_commands];
+            bigger[i] = *pending(k, i);
         }
         k->commands = bigger;
         k->first_command = 0;
         k->cap_commands = cap;
     }
-    k->commands[(k->first_command + k->n_commands++) % k->cap_commands] = c;
+    k->n_commands++;
+    *pending(k, k->n_commands - 1) = c;
 }
 
 struct str own_text(struct kernel *k, struct str s)
@@ -184,7 +216,6 @@ static void on_cancel(struct kernel *k, struct str reason)
         resume(k, &(struct event){.kind = EV_RESUME, .text = {NULL, 0}});
     }
     if (k->state != STATE_DONE) {
-        k->n_commands = k->cold ? 0 : k->n_commands;
         log_cancel(k, reason);
         run_finish(k, RUN_CANCELLED, reason);
     }
@@ -199,6 +230,11 @@ void run_user_message(struct kernel *k, struct str text)
                              .cost_nano = k->cost_nano < 0 ? 0 : k->cost_nano,
                              .ms = k->now};
     k->pauses = 0;
+#ifdef PLANT_SYSTEM_AGAIN /* I4: each message repeats the system message */
+    if (k->config.system.p != NULL) {
+        remember(k, (struct message){.role = ROLE_SYSTEM, .content = k->config.system});
+    }
+#endif
     calls_forget(k);
     text = own_text(k, text);
     log_user_message(k, text);
@@ -265,7 +301,11 @@ static bool takes(struct kernel *k, const struct event *ev)
               (is_fatal(ev->failure) && k->state != STATE_DONE);
         break;
     case EV_TOOL_RESULT: yes = batch_call(k, CALL_RUNNING, ev->call_id) != NULL; break;
+#ifdef PLANT_AFTER_THE_END /* I7: a run can be cancelled when it has ended */
+    case EV_CANCEL: yes = true; break;
+#else
     case EV_CANCEL:
+#endif
     case EV_TIME: yes = k->state != STATE_DONE; break;
     }
     return yes;
@@ -282,7 +322,11 @@ bool kernel_takes(struct kernel *k, const struct event *ev)
 
 int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
 {
-    if (now_ms < k->now || !kernel_takes(k, ev)) {
+    bool past = now_ms < k->now;
+#ifdef PLANT_PAST /* I5: an event of the past is taken */
+    past = false;
+#endif
+    if (past || !kernel_takes(k, ev)) {
         return ERR_STATE;
     }
     if (k->log_taken == k->log.n) {
@@ -290,9 +334,11 @@ int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
         k->log_taken = 0;
     }
     k->now = now_ms;
+#ifndef PLANT_MISSED_WAKE_UP /* the log does not tell whether the driver was in time */
     if (!k->cold && ev->kind != EV_TIME) {
         catch_up(k);
     }
+#endif
     switch (ev->kind) {
     case EV_USER_MESSAGE: run_user_message(k, ev->text); break;
     case EV_APPROVAL:

@@ -150,7 +150,8 @@ bool price_read(struct arena *arena, const struct val *v, const struct price **o
 
 /* ---- kernel.c ---- */
 
-/* Appends a command; what a cold kernel would stop is not open and needs no stopping. */
+/* Appends a command. What a cold kernel would stop is not open; what nobody was told to begin is
+ * taken back. */
 void command_add(struct kernel *k, struct command c);
 
 /* A copy of s in the kernel's memory, U+FFFD for each byte that is not UTF-8: what the loop works

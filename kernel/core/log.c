@@ -180,6 +180,9 @@ void log_reply(struct kernel *k, const struct reply *r)
 void log_failure(struct kernel *k, const struct failure *f, int64_t retry_in_ms)
 {
     size_t from = k->log.n;
+#ifdef PLANT_GAP /* I11: a failure leaves a gap in seq */
+    k->seq++;
+#endif
     struct buf *b = begin(k, "llm_failure");
     json_put_int(b, "step", k->step);
     json_put_text(b, "class", str_of(fail_name(f->class)));

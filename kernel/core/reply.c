@@ -152,6 +152,13 @@ static void on_calls(struct kernel *k, const struct reply *r)
         return;
     }
     struct call *terminal = calls_terminal(k);
+#ifdef PLANT_SIBLINGS /* I10: calls beside a terminal one are carried out */
+    if (terminal != NULL && k->n_calls > 1) {
+        k->state = STATE_TOOLS;
+        batch_start(k);
+        return;
+    }
+#endif
     if (terminal != NULL) {
         batch_end_by(k, terminal);
         run_complete(k, terminal->checked);

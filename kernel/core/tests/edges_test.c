@@ -1,6 +1,7 @@
 /* What happens seldom: settings that are off by default, limits, and what comes when something else
  * is under way. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ci/testing/testing.h"
@@ -511,6 +512,35 @@ static void waiting_calls_go_on_at_once(void)
     hand_tear_down();
 }
 
+/* A cancel in the very millisecond in which a retry is due: whether the driver woke the loop before
+ * makes no difference, since no line tells it. */
+static void a_missed_wake_up_makes_no_difference(void)
+{
+    char *logs[2];
+    for (int woken = 0; woken < 2; woken++) {
+        hand_set_up();
+        hand_begin();
+        hand_reply(1, STOP_TOOL_USE, NULL, "a", "lookup", "{}", NULL);
+        hand_tool_fails(2, "a", "TOOL_ERROR", true);
+        uint64_t due = kernel_deadline(hand.k);
+        if (woken == 1) {
+            hand_tick(due);
+        }
+        hand_cancel(due);
+        logs[woken] = strndup(hand.log.p, hand.log.n);
+        hand_tear_down();
+    }
+    CHECK_TEXT(logs[0], logs[1]);
+    free(logs[0]);
+    free(logs[1]);
+    hand_set_up(); /* the same with the model's retry */
+    hand_begin();
+    hand_fails(1, FAIL_SERVER, -1);
+    hand_cancel(kernel_deadline(hand.k));
+    CU_ASSERT_EQUAL(hand_status(), RUN_CANCELLED);
+    hand_tear_down();
+}
+
 /* A tool that is gone answers for each call of it, wherever the call stood. */
 static void lost_tools_answer_their_calls(void)
 {
@@ -692,6 +722,8 @@ TESTS(edges,
       {"kernel_cannot_be_resumed_while_it_runs", a_live_run_cannot_be_resumed},
       {"kernel_begins_a_run_that_nobody_began", a_run_that_nobody_began_begins},
       {"kernel_goes_on_at_once_after_a_crash", waiting_calls_go_on_at_once},
+      {"kernel_does_not_depend_on_wake_ups_that_are_not_logged",
+       a_missed_wake_up_makes_no_difference},
       {"kernel_answers_calls_of_lost_tools", lost_tools_answer_their_calls},
       {"kernel_hears_the_user_before_open_calls", what_the_user_says_comes_before_open_calls},
       {"kernel_goes_on_or_waits_by_how_it_ended", resume_goes_on_or_waits},

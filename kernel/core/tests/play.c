@@ -210,8 +210,9 @@ static void take(struct play *p, const struct command *c)
     check_command(p->check, c);
     switch (c->kind) {
     case CMD_CALL_MODEL:
-        if (history_check(c->messages, c->n_messages, NULL) != 0) {
-            fault(p, "the history that is sent is none");
+        if ((history_check(c->messages, c->n_messages, NULL) == 0) !=
+            (check_fault(p->check) == NULL || strncmp(check_fault(p->check), "I1", 2) != 0)) {
+            fault(p, "history_check and the checker of I1 do not agree");
         }
         p->model_open = true;
         break;
@@ -262,6 +263,16 @@ static void wake(struct play *p)
             fault(p, "the deadline does not pass");
             return;
         }
+    }
+}
+
+/* What comes from the past is refused, whatever it is. */
+static void feed_past(struct play *p)
+{
+    uint64_t now = kernel_now(p->k);
+    if (now > 0 &&
+        kernel_feed(p->k, &(struct event){.kind = EV_CANCEL, .text = STR("late")}, now - 1) == 0) {
+        fault(p, "I5: an event was taken from the past");
     }
 }
 
@@ -471,7 +482,7 @@ static void answer(struct play *p)
 /* What comes when it may, and when it may not. */
 static void disturb(struct play *p)
 {
-    switch (below(p, 8)) {
+    switch (below(p, 9)) {
     case 0: feed_reply(p); break;
     case 1: feed_failure(p); break;
     case 2: feed_result(p); break;
@@ -479,6 +490,7 @@ static void disturb(struct play *p)
     case 4: feed(p, &(struct event){.kind = EV_CANCEL, .text = some_text(p)}); break;
     case 5: feed_decision(p); break;
     case 6: feed_resume(p); break;
+    case 7: feed_past(p); break;
     default: feed(p, &(struct event){.kind = EV_USER_MESSAGE, .text = some_text(p)}); break;
     }
 }
