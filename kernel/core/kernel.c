@@ -190,22 +190,16 @@ uint64_t kernel_deadline(const struct kernel *k)
     return due < at ? due : at;
 }
 
-/* What a wake-up does without a word to the log, it has done before anything else of the same
- * millisecond: whether the driver woke the loop in time must not matter. */
-static void catch_up(struct kernel *k)
+static void on_time(struct kernel *k)
 {
+    if (k->state == STATE_IDLE || run_over_time(k)) {
+        return;
+    }
     if (k->state == STATE_BACKOFF && k->now >= k->retry_at) {
         step_call_model(k);
     }
+    batch_time(k);
     batch_retry(k);
-}
-
-static void on_time(struct kernel *k)
-{
-    if (k->state != STATE_IDLE && !run_over_time(k)) {
-        batch_time(k);
-        catch_up(k);
-    }
 }
 
 /* A cold run is resumed first, so that its log tells why no deadline was heard meanwhile; of what
@@ -336,7 +330,7 @@ int kernel_feed(struct kernel *k, const struct event *ev, uint64_t now_ms)
     k->now = now_ms;
 #ifndef PLANT_MISSED_WAKE_UP /* the log does not tell whether the driver was in time */
     if (!k->cold && ev->kind != EV_TIME) {
-        catch_up(k);
+        batch_retry(k); /* no line tells of it, so it must not matter whether it was done in time */
     }
 #endif
     switch (ev->kind) {
