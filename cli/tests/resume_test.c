@@ -433,8 +433,8 @@ static void replays(void)
 static const char *const steps[] = {
     "- reply: {calls: [{name: calculator, arguments: {expression: \"%u+1\"}}]}\n",
     "- reply: {calls: [{name: calculator, arguments: {expression: \"%u+\"}}, {name: now}]}\n",
-    "- reply: {calls: [{name: search_docs, arguments: {query: \"q%u\"}}, {name: now}, {name: "
-    "now}]}\n",
+    ("- reply: {calls: [{name: search_docs, arguments: {query: \"q%u\"}}, {name: now}, {name: "
+     "now}]}\n"),
     "- reply: {calls: [{name: nothing, arguments: {n: %u}}]}\n",
     "- reply: {calls: [{name: calculator, arguments: \"{\\\"expression\\\": \\\"%u\"}]}\n",
     "- reply: {calls: [{id: x, name: now}, {id: x, name: calculator, arguments: {x: %u}}]}\n",
