@@ -466,6 +466,58 @@ static void a_cold_run_may_be_cancelled(void)
     }
 }
 
+/* Going on is what ends such a run, before the cancel can. */
+static void a_cold_run_may_have_ended_when_it_is_cancelled(void)
+{
+    hand_set_up();
+    hand.config.budget.steps = 1;
+    hand_begin();
+    hand_reply(1, STOP_TOOL_USE, NULL, "a", "refund", "{}", NULL);
+    hand_crash(SIZE_MAX);
+    CU_ASSERT_EQUAL(hand_cancel(2), 0);
+    CU_ASSERT_EQUAL(hand_status(), RUN_MAX_STEPS);
+    hand_crash(SIZE_MAX);
+    CU_ASSERT_EQUAL(hand_cancel(3), ERR_STATE);
+    hand_tear_down();
+    hand_set_up();
+    hand_begin();
+    hand_crash(1);
+    CU_ASSERT_EQUAL(hand_cancel(3), 0);
+    CHECK_TEXT(hand_types(), "run_start cancel run_end");
+    hand_tear_down();
+}
+
+/* What a driver has not been told to begin, it is not told to stop. */
+static void what_was_not_begun_is_not_stopped(void)
+{
+    struct tool_call calls[] = {{STR("a"), STR("lookup"), STR("{}")},
+                                {STR("b"), STR("watch"), STR("{}")},
+                                {STR("c"), STR("refund"), STR("{}")}};
+    struct reply r = {.content_null = true, .calls = calls, .n_calls = 3, .usage = USAGE_UNKNOWN};
+    struct event reply = {.kind = EV_REPLY, .reply = &r};
+    struct command c;
+    hand_set_up();
+    hand_begin();
+    CU_ASSERT_EQUAL(kernel_feed(hand.k, &reply, 1), 0);
+    CU_ASSERT_TRUE(kernel_poll(hand.k, &c) && str_is(c.call_id, "a"));
+    CU_ASSERT_EQUAL(kernel_feed(hand.k, &(struct event){.kind = EV_CANCEL, .text = STR("stop")}, 1),
+                    0);
+    CU_ASSERT_TRUE(kernel_poll(hand.k, &c) && c.kind == CMD_STOP_TOOL && str_is(c.call_id, "a"));
+    CU_ASSERT_TRUE(kernel_poll(hand.k, &c) && c.kind == CMD_FINISH);
+    CU_ASSERT_FALSE(kernel_poll(hand.k, &c));
+    buf_add(&hand.log, kernel_take_log(hand.k));
+    hand_tear_down();
+    hand_set_up();
+    hand.k = kernel_new(&hand.config);
+    CU_ASSERT_EQUAL(
+        kernel_feed(hand.k, &(struct event){.kind = EV_USER_MESSAGE, .text = STR("go")}, 1), 0);
+    CU_ASSERT_EQUAL(kernel_feed(hand.k, &(struct event){.kind = EV_CANCEL, .text = STR("stop")}, 1),
+                    0);
+    CU_ASSERT_TRUE(kernel_poll(hand.k, &c) && c.kind == CMD_FINISH);
+    buf_add(&hand.log, kernel_take_log(hand.k));
+    hand_tear_down();
+}
+
 static void a_live_run_cannot_be_resumed(void)
 {
     hand_set_up();
@@ -719,6 +771,9 @@ TESTS(edges,
       {"kernel_leaves_short_results_whole", short_results_stay_whole},
       {"kernel_drops_turns_before_steps", turns_are_dropped_before_steps},
       {"kernel_may_be_cancelled_when_cold", a_cold_run_may_be_cancelled},
+      {"kernel_may_have_ended_when_it_is_cancelled_cold",
+       a_cold_run_may_have_ended_when_it_is_cancelled},
+      {"kernel_stops_only_what_was_begun", what_was_not_begun_is_not_stopped},
       {"kernel_cannot_be_resumed_while_it_runs", a_live_run_cannot_be_resumed},
       {"kernel_begins_a_run_that_nobody_began", a_run_that_nobody_began_begins},
       {"kernel_goes_on_at_once_after_a_crash", waiting_calls_go_on_at_once},

@@ -249,7 +249,8 @@ static void damaged_lines_are_refused(void)
     hand_crash(SIZE_MAX);
     hand_resume(2000, NULL);
     hand_tool_fails(2001, "a", "TOOL_ERROR", true);
-    hand_reply(2002, STOP_END_TURN, "well", NULL);
+    hand_reply(2002, STOP_END_TURN,
+               "价价价价价价价价价价价价价价价价价价价价价价价价价价价价价价 well", NULL);
     struct kernel_config c = hand.config;
     c.n_tools = 2;
     hand_feed((struct event){.kind = EV_RESUME, .config = &c, .text = STR("and")}, 3000);
@@ -266,6 +267,10 @@ static void damaged_lines_are_refused(void)
     check_damage("\"changed\":{}", "\"changed\":{\"tools\":[\"nobody\"]}", ERR_NOT_FOUND, 8);
     check_damage("(after 1 retry)", "after 1 retry)", ERR_INPUT, 9);
     check_damage("it broke (after 1 retry)", "(after 1 retry)", ERR_INPUT, 9);
+    check_damage("\"calls\":[]", "\"calls\":1", ERR_INPUT, 11);
+    check_damage(" well\"}", " wxll\"}", ERR_INPUT, 12);
+    check_damage(" well\"}", " wexl\"}", ERR_INPUT, 12);
+    check_damage(" well\"}", " welx\"}", ERR_INPUT, 12);
     check_damage("\"sum\":\"", "\"sum\":\"0", ERR_INPUT, 13);
     check_damage("\"status\":\"completed\"", "\"status\":\"complete\"", ERR_INPUT, 13);
     check_damage("\"type\":\"resume\",\"changed\":{\"tools\"",
