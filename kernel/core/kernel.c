@@ -54,7 +54,7 @@
  *  DONE     resume                       a step    after any other end
  *
  *  A kernel that kernel_replay brought up is cold: nothing that its log left open is open any more. It takes EV_RESUME
- *  (IDLE also a user message; any also a cancel) in every state:
+ *  (IDLE also a user message; any also a cancel, before which it is resumed) in every state:
  *  MODEL, BACKOFF                        MODEL     the call is made again, as attempt 1
  *  SUMMARY                               SUMMARY   the summary is asked for again
  *  TOOLS                                 TOOLS     calls not begun are begun, those under way made again if that is
