@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 16 * 1024, ALIGN_BYTES = 16 };
+/* Blocks begin small, for thousands of sessions that wait, and double. */
+enum { BLOCK_BYTES_FIRST = 1024, BLOCK_BYTES_MAX = 16 * 1024, ALIGN_BYTES = 16 };
 
 struct block {
     struct block *next;
@@ -19,6 +20,7 @@ struct block {
 
 struct arena {
     struct block *top;
+    size_t next_size; /* of the next block, at least */
 };
 
 static _Noreturn void mem_exhausted(void)
@@ -54,7 +56,9 @@ void *mem_grow(void *p, size_t size)
 
 struct arena *arena_new(void)
 {
-    return mem_zero(sizeof(struct arena));
+    struct arena *a = mem_zero(sizeof *a);
+    a->next_size = BLOCK_BYTES_FIRST;
+    return a;
 }
 
 void arena_free(struct arena *a)
@@ -101,13 +105,17 @@ void *arena_alloc(struct arena *a, size_t size)
         mem_exhausted();
     }
     size = (size + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES;
-    if (size > BLOCK_BYTES / 4) {
+    if (size > BLOCK_BYTES_MAX / 4) {
         return alloc_big(a, size);
     }
     if (a->top == NULL || a->top->size - a->top->used < size) {
-        struct block *b = block_new(BLOCK_BYTES);
+        while (a->next_size < size) {
+            a->next_size *= 2;
+        }
+        struct block *b = block_new(a->next_size);
         b->next = a->top;
         a->top = b;
+        a->next_size *= a->next_size < BLOCK_BYTES_MAX ? 2 : 1;
     }
     void *p = a->top->data + a->top->used;
     a->top->used += size;

@@ -1,5 +1,9 @@
 #include "kernel/base/json.h"
 
+#include <string.h>
+
+enum { KEY_BYTES = 61 };
+
 void json_next(struct buf *out)
 {
     char last = out->n == 0 ? '{' : out->p[out->n - 1];
@@ -10,10 +14,20 @@ void json_next(struct buf *out)
 
 void json_key(struct buf *out, const char *key)
 {
+    size_t n = strlen(key);
+    char piece[KEY_BYTES + 3]; /* put together first: most of a log are keys */
     json_next(out);
-    buf_char(out, '"');
-    buf_addz(out, key);
-    buf_addz(out, "\":");
+    if (n > KEY_BYTES) {
+        buf_char(out, '"');
+        buf_add(out, (struct str){key, n});
+        buf_addz(out, "\":");
+        return;
+    }
+    piece[0] = '"';
+    memcpy(piece + 1, key, n);
+    piece[n + 1] = '"';
+    piece[n + 2] = ':';
+    buf_add(out, (struct str){piece, n + 3});
 }
 
 void json_put_text(struct buf *out, const char *key, struct str s)

@@ -7,7 +7,7 @@
 
 #include "kernel/base/arena.h"
 
-enum { BUF_BYTES_MAX = 1 << 30, BUF_BYTES_FIRST = 256 };
+enum { BUF_BYTES_MAX = 1 << 30, BUF_BYTES_FIRST = 256, INT64_CHARS_MAX = 20 };
 
 struct str str_of(const char *z)
 {
@@ -170,9 +170,17 @@ void buf_char(struct buf *b, char c)
 
 void buf_int(struct buf *b, int64_t v)
 {
-    char digits[24];
-    int n = snprintf(digits, sizeof digits, "%lld", (long long)v);
-    buf_add(b, (struct str){digits, n < 0 ? 0 : (size_t)n});
+    char digits[INT64_CHARS_MAX];
+    size_t at = sizeof digits;
+    uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do {
+        digits[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left > 0);
+    if (v < 0) {
+        digits[--at] = '-';
+    }
+    buf_add(b, (struct str){digits + at, sizeof digits - at});
 }
 
 void buf_fmt(struct buf *b, const char *fmt, ...)

@@ -5,7 +5,7 @@
 #include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
 
-enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2, CLOSE_NAME_BYTES = 3 };
+enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2, CLOSE_NAME_BYTES = 3, TABLE_SLOTS_FIRST = 8 };
 
 bool tool_repeatable(const struct tool_spec *tool)
 {
@@ -158,17 +158,56 @@ static const struct val *check_schema(struct kernel *k, struct call *c, const st
     return v;
 }
 
+/* The first of those that may have this hash. */
+static struct link *table_first(const struct table *t, uint64_t hash)
+{
+    return t->n_slots == 0 ? NULL : t->slots[hash & (t->n_slots - 1)];
+}
+
+static void table_put(struct table *t, struct link *l)
+{
+    struct link **slot = &t->slots[l->hash & (t->n_slots - 1)];
+    l->next = *slot;
+    *slot = l;
+}
+
+static void table_add(struct kernel *k, struct table *t, struct link *l)
+{
+    if (t->n == t->n_slots) {
+        struct table old = *t;
+        t->n_slots = old.n_slots == 0 ? TABLE_SLOTS_FIRST : old.n_slots * 2;
+        t->slots = arena_array(k->arena, t->n_slots, sizeof(struct link *));
+        for (size_t i = 0; i < old.n_slots; i++) {
+            for (struct link *next, *at = old.slots[i]; at != NULL; at = next) {
+                next = at->next;
+                table_put(t, at);
+            }
+        }
+    }
+    table_put(t, l);
+    t->n++;
+}
+
+static void table_empty(struct table *t)
+{
+    if (t->n > 0) {
+        memset(t->slots, 0, t->n_slots * sizeof(struct link *));
+        t->n = 0;
+    }
+}
+
 static struct seen *seen_of(struct kernel *k, struct str key)
 {
-    struct seen **slot = &k->seen[hash64(0, key) % REPEAT_BUCKETS];
-    for (struct seen *s = *slot; s != NULL; s = s->next) {
-        if (str_eq(s->key, key)) {
+    uint64_t hash = hash64(0, key);
+    for (struct link *l = table_first(&k->seen, hash); l != NULL; l = l->next) {
+        struct seen *s = (struct seen *)l;
+        if (l->hash == hash && str_eq(s->key, key)) {
             return s;
         }
     }
     struct seen *s = arena_alloc(k->arena, sizeof *s);
-    *s = (struct seen){.next = *slot, .key = arena_str(k->arena, key)};
-    *slot = s;
+    *s = (struct seen){.link.hash = hash, .key = arena_str(k->arena, key)};
+    table_add(k, &k->seen, &s->link);
     return s;
 }
 
@@ -376,22 +415,21 @@ bool calls_alternate(const struct kernel *k)
 
 static bool told_before(struct kernel *k, uint64_t hash)
 {
-    struct told **slot = &k->told[hash % REPEAT_BUCKETS];
-    for (const struct told *t = *slot; t != NULL; t = t->next) {
-        if (t->hash == hash) {
+    for (const struct link *l = table_first(&k->told, hash); l != NULL; l = l->next) {
+        if (l->hash == hash) {
             return true;
         }
     }
-    struct told *t = arena_alloc(k->arena, sizeof *t);
-    *t = (struct told){*slot, hash};
-    *slot = t;
+    struct link *l = arena_alloc(k->arena, sizeof *l);
+    l->hash = hash;
+    table_add(k, &k->told, l);
     return false;
 }
 
 void calls_forget(struct kernel *k)
 {
-    memset(k->seen, 0, sizeof k->seen);
-    memset(k->told, 0, sizeof k->told);
+    table_empty(&k->seen);
+    table_empty(&k->told);
     memset(k->step_sign, 0, sizeof k->step_sign);
     k->last_seen = NULL;
     k->streak = 0;

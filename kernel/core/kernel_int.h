@@ -6,13 +6,7 @@
 #include "kernel/base/rng.h"
 #include "kernel/core/kernel.h"
 
-enum {
-    REPEAT_BUCKETS = 256,
-    ALTERNATION_STEPS = 6,
-    PAUSES_MAX = 3,
-    SAME_TEXT_MAX = 3,
-    ERROR_MESSAGE_CHARS = 200
-};
+enum { ALTERNATION_STEPS = 6, PAUSES_MAX = 3, SAME_TEXT_MAX = 3, ERROR_MESSAGE_CHARS = 200 };
 
 enum state {
     STATE_IDLE,    /* no user message yet */
@@ -32,18 +26,25 @@ enum call_state {
     CALL_ANSWERED
 };
 
+/* A hash table of what begins with a link, in the kernel's memory; it grows with what it holds, so
+ * that a kernel that waits takes little, and a long run finds fast. */
+struct link {
+    struct link *next;
+    uint64_t hash;
+};
+
+struct table {
+    struct link **slots;
+    size_t n_slots; /* a power of 2, or 0 */
+    size_t n;
+};
+
 /* A distinct call of this run: tool and canonical arguments. */
 struct seen {
-    struct seen *next;
+    struct link link;
     struct str key;
     int64_t count;
     struct str result; /* of the last time it succeeded; p NULL = none */
-};
-
-/* A tool result's content, by its hash: what is new and what is not (K10). */
-struct told {
-    struct told *next;
-    uint64_t hash;
 };
 
 /* A call of the last reply. */
@@ -100,7 +101,7 @@ struct kernel {
     int64_t calls_made; /* asked for in the whole run */
     uint32_t order;
 
-    struct told *told[REPEAT_BUCKETS];
+    struct table told;   /* tool results' contents, by their hash alone (K10) */
     int64_t nothing_new; /* results in a row that added nothing */
     bool *always;        /* by tool: approved for the rest of the run */
     int64_t pauses_same; /* replies in a row with the same text and no call */
@@ -117,7 +118,7 @@ struct kernel {
     struct spent base; /* what earlier user messages had used, which the budget does not count */
     int64_t cost_nano; /* -1 = unknown */
 
-    struct seen *seen[REPEAT_BUCKETS];
+    struct table seen;      /* of struct seen */
     struct seen *last_seen; /* the latest counted call, and how often in a row */
     int64_t streak;
     uint64_t step_sign[ALTERNATION_STEPS]; /* newest last; 0 = none */
