@@ -1,6 +1,7 @@
 /* Going on from event logs that were cut off anywhere, forks of them, and verification. */
 #include "ci/testing/testing.h"
 #include "cli/tests/program.h"
+#include "cli/tests/world.h"
 #include "evals/resume.h"
 #include "evals/rig.h"
 #include "kernel/base/rng.h"
@@ -8,135 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* `add` counts each request once, whatever it is asked again; `runs` shows how often. */
-static const char tool_file[] =
-    "version: 1\ntools:\n"
-    "- name: add\n  tier: write\n  idempotent: true\n  description: Adds one, once a request.\n"
-    "  parameters: {type: object, properties: {to: {type: string}}}\n"
-    "  command: [sh, -c, \"mkdir done.$ASSAY_REQUEST_ID 2>&- && echo x >> counter; "
-    "echo x >> runs; echo counted\"]\n"
-    "- name: look\n  description: Reads.\n  command: [sh, -c, \"echo x >> runs; echo there\"]\n";
-
-static const char script_text[] =
-    "version: 1\nsteps:\n"
-    "- reply: {calls: [{id: c1, name: add, arguments: {to: a}}, {id: c2, name: look}]}\n"
-    "- fault: {status: 500}\n"
-    "- reply: {calls: [{id: c1, name: add, arguments: {to: b}}]}\n"
-    "- reply: {text: Done.}\n";
-
-enum { ADDS = 2, RUNS = 3 };
-
-/* A folder with a finished run: what it did in the world is done. */
-static struct {
-    const char *dir, *script, *tools, *trace;
-    const char *log;
-    size_t n;
-    struct toolset *set;
-} world;
-
-static const char *in_dir(const char *name)
-{
-    return path_of("%s/%s", world.dir, name);
-}
-
-static void begin(void)
-{
-    struct err e;
-    world.dir = testing_dir();
-    world.script = write_text(world.dir, "s.yaml", script_text);
-    world.tools = write_text(world.dir, "tools.yaml", tool_file);
-    world.trace = in_dir("t.jsonl");
-    const struct ran *r = ASSAY("run", "--fake", world.script, "--tools", world.tools, "--trace",
-                                world.trace, "Add two.");
-    CHECK_STATUS(r, 0);
-    CHECK_TEXT(r->out, "Done.\n");
-    world.log = read_text(world.trace, &world.n);
-    CU_ASSERT_FATAL(world.log != NULL);
-    world.set = toolset_new();
-    CU_ASSERT_EQUAL_FATAL(toolset_add_file(world.set, world.tools, &e), 0);
-}
-
-static void end(void)
-{
-    toolset_free(world.set);
-}
-
-static size_t lines_of(const char *name)
-{
-    const char *text = read_text(in_dir(name), NULL);
-    return text == NULL ? 0 : count_lines(text);
-}
-
-/* ---- in this process, for thousands of runs ---- */
-
-static void on_done(void *ctx)
-{
-    loop_stop(ctx);
-}
-
-/* Runs what the options say to its end. Returns the status; RUN_CANCELLED too where it could not
- * begin. */
-static enum run_status play(struct rig_options *o)
-{
-    struct err e;
-    struct rig *rig = NULL;
-    struct rig_outcome outcome = {.result = {.status = RUN_CANCELLED}};
-    struct loop *loop = loop_new();
-    o->ctx = loop;
-    o->done = on_done;
-    o->max_tokens = -1;
-    o->source = EVAL_FAKE;
-    if (rig_new(loop, o, &rig, &e) != 0) {
-        FAIL("%s: %s", o->path, e.message);
-    } else {
-        loop_run(loop);
-        CU_ASSERT(rig_outcome(rig, &outcome));
-    }
-    CU_ASSERT_EQUAL(rig_free(rig, &e), 0);
-    loop_free(loop);
-    return outcome.result.status;
-}
-
-/* Whether the file is a whole log that follows from itself. */
-static bool verifies(const char *trace, const struct toolset *tools)
-{
-    struct err e;
-    size_t lines = 0;
-    bool ended = false;
-    if (log_verify(trace, tools, &lines, &ended, &e) != 0) {
-        FAIL("%s:%u: %s", trace, e.line, e.message);
-        return false;
-    }
-    return ended;
-}
-
-/* Goes on with the log at `trace` in place. False where there is nothing to go on with: nobody has
- * spoken yet. */
-static bool go_on(const char *trace, const char *script, const struct toolset *tools)
-{
-    struct err e;
-    struct resumed *from = NULL;
-    if (resumed_open(trace, SIZE_MAX, tools, &from, &e) != 0) {
-        CU_ASSERT_EQUAL(e.line, 1); /* not one whole line */
-        return false;
-    }
-    struct rig_options o = {.path = script,
-                            .tools = tools,
-                            .resume = from,
-                            .trace = trace,
-                            .budget = from->config.budget};
-    enum kernel_stage stage = kernel_stage(from->kernel);
-    if (stage == STAGE_ENDED) {
-        struct appender *a = NULL;
-        CU_ASSERT_EQUAL(resumed_trace(from, trace, &a, &e), 0);
-        CU_ASSERT_EQUAL(appender_close(a, &e), 0);
-    } else if (stage == STAGE_WORKING) {
-        play(&o);
-    }
-    resumed_free(from);
-    return stage != STAGE_WAITING;
-}
 
 /* The results of calls that stand whole in the first n bytes. */
 static size_t finished(const char *log, size_t n)
@@ -190,12 +62,12 @@ static enum kernel_stage line_leads_to(struct buf *log)
 
 static void every_byte(void)
 {
-    begin();
+    world_begin();
     size_t resumed = 0;
     struct buf line = {0};
     enum kernel_stage stage = STAGE_WAITING;
     for (size_t n = 0; n <= world.n; n++) {
-        unlink(in_dir("runs"));
+        unlink(world_path("runs"));
         write_bytes(world.dir, "t.jsonl", world.log, n);
         if (n > 0 && world.log[n - 1] == '\n') {
             stage = line_leads_to(&line);
@@ -204,31 +76,31 @@ static void every_byte(void)
             leads_to(&line, stage);
             continue;
         }
-        if (!go_on(world.trace, world.script, world.set)) {
+        if (!world_go_on(world.trace, world.script, world.set)) {
             CU_ASSERT(stage == STAGE_WAITING);
             continue;
         }
         resumed++;
         const char *log = read_text(world.trace, NULL);
         bool good = log_ends(log, "completed") && strstr(log, "\"answer\":\"Done.\"") != NULL &&
-                    lines_of("counter") == ADDS &&
-                    lines_of("runs") == RUNS - finished(world.log, n) &&
-                    verifies(world.trace, world.set);
+                    world_lines("counter") == ADDS &&
+                    world_lines("runs") == RUNS - finished(world.log, n) &&
+                    world_verifies(world.trace, world.set);
         if (!good) {
-            FAIL("cut at %zu: %zu counted, %zu run, %zu finished before", n, lines_of("counter"),
-                 lines_of("runs"), finished(world.log, n));
+            FAIL("cut at %zu: %zu counted, %zu run, %zu finished before", n, world_lines("counter"),
+                 world_lines("runs"), finished(world.log, n));
         }
     }
     CU_ASSERT(resumed > 150);
     buf_free(&line);
-    end();
+    world_end();
 }
 
 /* One byte is changed, each in turn: the log is refused, at that line or behind it. The last
  * newline alone makes it a log that was cut off. */
 static void every_changed_byte(void)
 {
-    begin();
+    world_begin();
     char *bytes = mem_alloc(world.n);
     memcpy(bytes, world.log, world.n);
     uint32_t line = 1;
@@ -246,7 +118,7 @@ static void every_changed_byte(void)
         line += bytes[i] == '\n';
     }
     free(bytes);
-    end();
+    world_end();
 }
 
 /* ---- by the program ---- */
@@ -259,7 +131,7 @@ static const struct ran *resume(void)
 /* At the ends of all lines, one byte before and after. */
 static void every_line(void)
 {
-    begin();
+    world_begin();
     const char *first_end = strchr(world.log, '\n');
     for (const char *at = strchr(first_end + 1, '\n'); at != NULL && at[1] != '\0';
          at = strchr(at + 1, '\n')) {
@@ -272,28 +144,28 @@ static void every_line(void)
             CHECK_ERR(r, waits                      ? "no user message"
                          : world.log[n - 1] != '\n' ? "cut off and is left out"
                                                     : "");
-            CU_ASSERT_EQUAL(lines_of("counter"), ADDS);
+            CU_ASSERT_EQUAL(world_lines("counter"), ADDS);
         }
     }
-    end();
+    world_end();
 }
 
 static void nothing(void)
 {
-    begin();
+    world_begin();
     const struct ran *r = resume();
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);
     CHECK_ERR(r, "nothing to resume");
     CHECK_ERR(r, "give a prompt");
     CHECK_TEXT(read_text(world.trace, NULL), world.log);
-    end();
+    world_end();
 }
 
 /* A changed byte in the middle is told with its line, and the file stays as it is. */
 static void damaged(void)
 {
-    begin();
+    world_begin();
     const char *at = strstr(world.log, "ool_start");
     const char *bytes = path_of("%.*sT%s", (int)(at - world.log - 1), world.log, at);
     write_text(world.dir, "t.jsonl", bytes);
@@ -302,13 +174,13 @@ static void damaged(void)
     CHECK_ONE_LINE(r);
     CHECK_ERR(r, path_of("%s:5", world.trace));
     CHECK_TEXT(read_text(world.trace, NULL), bytes);
-    end();
+    world_end();
 }
 
 /* A new message goes on behind an end; the log keeps its first part byte for byte. */
 static void another_message(void)
 {
-    begin();
+    world_begin();
     const char *more = write_text(world.dir, "more.yaml",
                                   "version: 1\nsteps:\n- {reply: {text: One}, repeat: 4}\n"
                                   "- {expect: {last_user: And now?}, reply: {text: Two.}}\n");
@@ -319,15 +191,15 @@ static void another_message(void)
     const char *log = read_text(world.trace, NULL);
     CU_ASSERT(strncmp(log, world.log, world.n) == 0);
     CU_ASSERT(strstr(log, "\"budget\":{\"steps\":3,") != NULL);
-    CU_ASSERT(verifies(world.trace, world.set));
-    end();
+    CU_ASSERT(world_verifies(world.trace, world.set));
+    world_end();
 }
 
 static void forks(void)
 {
-    begin();
+    world_begin();
     size_t lines = count_lines(world.log), at = 0;
-    const char *fork = in_dir("f.jsonl");
+    const char *fork = world_path("f.jsonl");
     for (size_t n = 2; n < lines; n += 2) {
         const struct ran *r = ASSAY("fork", world.trace, "--at", path_of("%zu", n), "--trace", fork,
                                     "--fake", world.script, "--tools", world.tools);
@@ -338,7 +210,7 @@ static void forks(void)
             at = (size_t)(strchr(world.log + at, '\n') - world.log) + 1;
         }
         CU_ASSERT(log != NULL && strncmp(log, world.log, at) == 0);
-        CU_ASSERT(verifies(fork, world.set));
+        CU_ASSERT(world_verifies(fork, world.set));
         CHECK_TEXT(read_text(world.trace, NULL), world.log);
     }
     const struct ran *r = ASSAY("fork", world.trace, "--at", path_of("%zu", lines + 1), "--trace",
@@ -350,25 +222,25 @@ static void forks(void)
     CHECK_ERR(r, "name another file");
     CHECK_STATUS(ASSAY("fork", world.trace, "--trace", fork), 2);
     CHECK_STATUS(ASSAY("fork", world.trace, "--at", "2"), 2);
-    end();
+    world_end();
 }
 
 /* With another prompt, model, tools and budget. */
 static void fork_elsewhere(void)
 {
-    begin();
+    world_begin();
     const char *other = write_text(
         world.dir, "o.yaml",
         "version: 1\nsteps:\n- {reply: {text: x}}\n"
         "- {expect: {last_user: Stop., model: m-2, tools: [now]}, reply: {text: Stopped.}}\n");
-    const char *fork = in_dir("f.jsonl");
+    const char *fork = world_path("f.jsonl");
     const struct ran *r =
         ASSAY("fork", world.trace, "--at", "6", "--trace", fork, "--fake", other, "--log-tools",
               world.tools, "--tools", "now", "--model", "m-2", "--budget", "steps=2", "Stop.");
     CHECK_STATUS(r, 0);
     CHECK_TEXT(r->out, "Stopped.\n");
-    CU_ASSERT(verifies(fork, world.set));
-    end();
+    CU_ASSERT(world_verifies(fork, world.set));
+    world_end();
 }
 
 /* The tool kills the program in the middle of its call; its effect was done, and stays done once.
@@ -382,7 +254,7 @@ static void killed(void)
                    "version: 1\ntools:\n- name: add\n  tier: write\n  idempotent: true\n"
                    "  command: [sh, -c, \"mkdir done.$ASSAY_REQUEST_ID 2>&- && echo x >> counter; "
                    "echo x >> runs; mkdir killed 2>&- && kill -9 $PPID; echo counted\"]\n");
-    const char *script = write_text(dir, "s.yaml", script_text);
+    const char *script = path_of("%s/s.yaml", dir);
     const char *trace = path_of("%s/t.jsonl", dir);
     struct program_options shell = {.program = "/bin/sh"};
     const char *command = path_of("%s/assay run --fake %s --tools %s --trace %s go; test $? = 137",
@@ -396,8 +268,8 @@ static void killed(void)
     const struct ran *r = ASSAY("resume", trace, "--fake", script, "--tools", tools);
     CHECK_STATUS(r, 0);
     CHECK_TEXT(r->out, "Done.\n");
-    CU_ASSERT_EQUAL(lines_of("counter"), 1);
-    CU_ASSERT_EQUAL(lines_of("runs"), 2);
+    CU_ASSERT_EQUAL(world_lines("counter"), 1);
+    CU_ASSERT_EQUAL(world_lines("runs"), 2);
     CHECK_STATUS(ASSAY("trace", "verify", trace, "--tools", tools), 0);
 }
 
@@ -491,13 +363,13 @@ static void generated_runs(void)
         o.budget.calls = (int64_t)rng_below(&rng, 8);
         o.budget.seconds = 1 + (int64_t)rng_below(&rng, 6);
         o.budget.tokens = 20 + (int64_t)rng_below(&rng, 200);
-        seen[play(&o)] = true;
-        bool good = verifies(trace, tools);
+        seen[world_play(&o)] = true;
+        bool good = world_verifies(trace, tools);
         for (size_t cut = 0; good && cut < 3; cut++) { /* what goes on may be cut off too */
             size_t n = 0;
             const char *log = read_text(trace, &n);
             write_bytes(dir, "g.jsonl", log, rng_below(&rng, (uint64_t)n));
-            good = !go_on(trace, script, tools) || verifies(trace, tools);
+            good = !world_go_on(trace, script, tools) || world_verifies(trace, tools);
         }
         if (!good) {
             FAIL("script %zu:\n%s\n%s", i, read_text(script, NULL), read_text(trace, NULL));
