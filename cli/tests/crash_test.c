@@ -168,6 +168,73 @@ static void every_write_fails(void)
     world_end();
 }
 
+/* ---- and in an evaluation ---- */
+
+static const char set_text[] =
+    "version: 1\nname: two\ndefaults:\n  tools: [{builtin: now}, {builtin: calculator}]\ntasks:\n"
+    "- {id: a, prompt: A, fake: s.yaml, expect: {answer: {contains: Done}}}\n"
+    "- {id: b, prompt: B, fake: s.yaml, expect: {answer: {contains: Done}}}\n";
+
+static const char set_script[] =
+    "version: 1\nsteps:\n"
+    "- reply: {calls: [{name: now}, {name: calculator, arguments: {expression: 1+1}}]}\n"
+    "- reply: {text: Done.}\n";
+
+/* The trace holds whole lines, and goes on to the same answer; `all` is the one that nothing
+ * befell.
+ */
+static void trace_goes_on(const char *trace, const char *script, const char *all)
+{
+    size_t n = 0;
+    const char *log = read_text(trace, &n);
+    if (log == NULL) {
+        return; /* it had not begun */
+    }
+    CU_ASSERT(json_lines(log, NULL) && strncmp(log, all, n) == 0);
+    bool told = strstr(log, "user_message") != NULL, ended = strcmp(log, all) == 0;
+    const struct ran *r = ASSAY("resume", trace, "--fake", script);
+    CHECK_STATUS(r, told && !ended ? 0 : 2);
+    CHECK_TEXT(r->out, told && !ended ? "Done.\n" : "");
+}
+
+/* First the manifest has no room, then the traces, then the journal, then nothing is amiss. */
+static void every_write_of_an_evaluation_fails(void)
+{
+    enum { FIRST = 300, STEP = 231, LAST = 5400 };
+    static const char *const files[] = {"manifest.json", "traces/", "trials.jsonl"};
+    const char *dir = testing_dir(), *all = NULL;
+    const char *set = write_text(dir, "set.yaml", set_text);
+    const char *script = write_text(dir, "s.yaml", set_script);
+    size_t met[3] = {0};
+    for (size_t room = LAST; room >= FIRST; room -= STEP) {
+        const char *out = path_of("%s/out.%zu", dir, room);
+        const char *const words[] = {"eval",   set, "--fake", "--trials", "4",
+                                     "--jobs", "1", "--out",  out,        NULL};
+        const struct ran *r = with_room(room, words);
+        const char *trace = path_of("%s/traces/a.1.jsonl", out);
+        if (all == NULL) {
+            CHECK_STATUS(r, 0);
+            all = read_text(trace, NULL);
+            CU_ASSERT_FATAL(all != NULL);
+            continue;
+        }
+        if (r->status == 0) {
+            continue;
+        }
+        CHECK_STATUS(r, 4);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, "File too large");
+        for (size_t i = 0; i < 3; i++) {
+            met[i] += strstr(r->err, path_of("%s/%s", out, files[i])) != NULL;
+        }
+        const char *journal = read_text(path_of("%s/trials.jsonl", out), NULL);
+        CU_ASSERT(journal == NULL || json_lines(journal, NULL));
+        CU_ASSERT_PTR_NULL(read_text(path_of("%s/results.jsonl", out), NULL));
+        trace_goes_on(trace, script, all);
+    }
+    CU_ASSERT(met[0] > 0 && met[1] > 0 && met[2] > 0);
+}
+
 /* ---- no more memory ---- */
 
 void *__real_malloc(size_t size);
@@ -245,4 +312,5 @@ static void every_allocation_fails(void)
 
 TESTS(crash, {"a_run_killed_at_every_event_is_resumed_to_the_same_end", killed_at_every_event},
       {"a_failed_write_at_every_line_is_told_and_resumed", every_write_fails},
+      {"a_failed_write_anywhere_in_an_evaluation_is_told", every_write_of_an_evaluation_fails},
       {"a_failed_allocation_leaves_a_log_to_resume", every_allocation_fails})
