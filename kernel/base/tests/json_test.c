@@ -460,6 +460,21 @@ static void members_are_written(void)
     buf_free(&out);
 }
 
+static void long_keys_are_written(void)
+{
+    char key[200];
+    for (size_t n = 0; n < sizeof key; n++) {
+        struct buf out = {0}, want = {0};
+        memset(key, 'k', n);
+        key[n] = '\0';
+        json_key(&out, key);
+        buf_fmt(&want, ",\"%s\":", key);
+        CU_ASSERT(str_eq(buf_str(&out), str_slice(buf_str(&want), 1, want.n)));
+        buf_free(&out);
+        buf_free(&want);
+    }
+}
+
 TESTS(json, {"json_accepts_the_grammar", accepts_the_grammar},
       {"json_refuses_with_place_and_reason", refuses_with_place_and_reason},
       {"json_strings_are_decoded", strings_are_decoded},
@@ -472,6 +487,7 @@ TESTS(json, {"json_accepts_the_grammar", accepts_the_grammar},
       {"json_escapes_only_what_must_be", escapes_only_what_must_be},
       {"json_pretty_form_is_a_request_body", pretty_form_is_a_request_body},
       {"json_members_are_null_only_where_that_is_asked_for", members_are_written},
+      {"json_keys_of_any_length_are_written", long_keys_are_written},
       {"json_canonical_form_sorts_and_unifies", canonical_form_sorts_and_unifies},
       {"json_writing_and_reading_loses_nothing", writing_and_reading_loses_nothing},
       {"json_every_cut_of_valid_text_is_a_prefix", every_cut_of_valid_text_is_a_prefix},

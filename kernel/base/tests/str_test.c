@@ -61,7 +61,9 @@ static void buffer_grows(void)
     buf_fmt(&b, "%s-%d", "x", 7);
     buf_char(&b, '!');
     buf_int(&b, INT64_MIN);
-    CU_ASSERT(str_is(buf_str(&b), "x-7!-9223372036854775808"));
+    buf_int(&b, INT64_MAX);
+    buf_int(&b, -10);
+    CU_ASSERT(str_is(buf_str(&b), "x-7!-92233720368547758089223372036854775807-10"));
     buf_free(&b);
     CU_ASSERT(b.p == NULL && b.n == 0);
 }

@@ -307,6 +307,36 @@ static void same_call_again_is_blocked(void)
     }
 }
 
+/* However many others were made since. */
+static void same_call_much_later_is_blocked(void)
+{
+    enum { OTHERS = 300 };
+    hand_set_up();
+    hand.config.budget = (struct budget){2 * OTHERS, INT64_MAX, 100, INT64_MAX, 2 * OTHERS, 10};
+    hand_begin();
+    uint64_t now = 0;
+    for (int i = 0; i < OTHERS; i++) {
+        char arguments[32], content[32];
+        snprintf(arguments, sizeof arguments, "{\"n\":%d}", i);
+        snprintf(content, sizeof content, "result %d", i);
+        hand_reply(++now, STOP_TOOL_USE, NULL, "a", "lookup", arguments, NULL);
+        CU_ASSERT_EQUAL_FATAL(hand.commands[0].kind, CMD_CALL_TOOL);
+        const struct command c = hand.commands[0];
+        char id[32];
+        snprintf(id, sizeof id, "%.*s", STR_FMT(c.call_id));
+        hand_result(++now, id, content);
+    }
+    CU_ASSERT_FALSE(hand_logged("REPEATED_CALL"));
+    for (int i = 0; i < OTHERS; i += 37) {
+        char arguments[32];
+        snprintf(arguments, sizeof arguments, "{ \"n\": %d }", i);
+        hand_reply(++now, STOP_TOOL_USE, NULL, "b", "lookup", arguments, NULL);
+        CU_ASSERT_EQUAL(hand.commands[0].kind, CMD_CALL_MODEL);
+    }
+    CU_ASSERT_EQUAL(hand_times_logged("REPEATED_CALL"), (OTHERS + 36) / 37);
+    hand_tear_down();
+}
+
 static void third_same_call_in_a_row_ends_the_run(void)
 {
     hand_set_up();
@@ -708,6 +738,7 @@ TESTS(kernel, {"kernel_answers_without_tools", answers_without_tools},
       {"kernel_prefers_an_answer_to_a_spent_budget", an_answer_in_hand_wins_over_a_spent_budget},
       {"kernel_limits_calls_of_a_reply", calls_beyond_the_limit_of_a_reply_get_an_error},
       {"kernel_blocks_the_same_call_again", same_call_again_is_blocked},
+      {"kernel_blocks_a_repeat_after_hundreds_of_others", same_call_much_later_is_blocked},
       {"kernel_ends_at_the_third_same_call", third_same_call_in_a_row_ends_the_run},
       {"kernel_lets_polling_tools_repeat", polling_tools_may_repeat},
       {"kernel_ends_at_alternating_calls", alternating_calls_end_the_run},
