@@ -143,6 +143,9 @@ static void chat_with(const struct desk *d)
 
 static void talks(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     struct desk d =
         desk(HEAD "- expect: {last_user: 你好}\n  reply: {text: Hello., chunk: {tokens: "
                   "1}}\n- expect: {last_user: 你好 again}\n  reply: {text: Hello again.}\n");
@@ -166,6 +169,9 @@ static void talks(void)
 
 static void colors(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     struct desk d = desk(HEAD "- reply: {calls: [{name: calculator, arguments: {expression: 6*7}}, "
                               "{name: none}]}\n" TEXT);
     no_color = NULL;
@@ -191,6 +197,9 @@ static void colors(void)
 
 static void stops(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     struct desk d = desk(HEAD "- reply: {calls: [{name: wait}]}\n"
                               "- expect: {last_user: Still there?}\n  reply: {text: Yes.}\n");
     chat_with(&d);
@@ -215,6 +224,9 @@ static void stops(void)
 
 static void leaves(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     struct desk d = desk(HEAD TEXT);
     sit_down((const char *const[]){"chat", "--fake", d.script, NULL});
     await_prompt();
@@ -258,6 +270,9 @@ static void answer(const char *typed, const char *decision, bool paid)
 
 static void decides(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     answer("y\n", "allow", true);
     answer(" Yes \n", "allow", true);
     answer("n\n", "deny", false);
@@ -267,6 +282,9 @@ static void decides(void)
 
 static void stops_asking(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     struct desk d = desk(HEAD REFUND TEXT);
     sit_down((const char *const[]){"run", "p", "--fake", d.script, "--tools", d.tools, "--trace",
                                    d.trace, NULL});
@@ -278,6 +296,9 @@ static void stops_asking(void)
 
 static void decides_in_chat(void)
 {
+    if (!program_has_terminal()) {
+        return;
+    }
     struct desk d = desk(HEAD REFUND TEXT REFUND TEXT);
     chat_with(&d);
     await_prompt();

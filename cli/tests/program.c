@@ -260,12 +260,33 @@ const struct ran *program_run(const char *const *words, const struct program_opt
     return program_wait(&p);
 }
 
+static int open_terminal(void)
+{
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal >= 0 && (grantpt(terminal) != 0 || unlockpt(terminal) != 0)) {
+        close(terminal);
+        return -1;
+    }
+    return terminal;
+}
+
+bool program_has_terminal(void)
+{
+    int terminal = open_terminal();
+    if (terminal < 0) {
+        testing_skip("this system has no pseudo terminals (is /dev/pts mounted?)");
+        return false;
+    }
+    close(terminal);
+    return true;
+}
+
 const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size)
 {
     size_t n = 0;
     ssize_t got = 0;
-    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) {
+    int terminal = open_terminal();
+    if (terminal < 0) {
         FAIL("there is no terminal to be had: %s", strerror(errno));
     }
     const struct program_options o = {.out = path_of("%s", ptsname(terminal))};

@@ -43,6 +43,10 @@ void program_start(const char *const *words, const struct program_options *o,
                    struct program_running *p);
 const struct ran *program_wait(struct program_running *p);
 
+/* Whether this system has pseudo terminals; else the running test is skipped with a message, and
+ * shall return. */
+bool program_has_terminal(void);
+
 /* Runs it with a terminal as standard output, in the default settings; what it showed there, at
  * most a page and cut to size - 1 bytes, goes to seen. */
 const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size);
