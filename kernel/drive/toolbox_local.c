@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <stdlib.h>
 
 #include "kernel/base/json.h"
@@ -17,8 +16,8 @@ struct local {
     struct tool_run *runs; /* all under way */
 };
 
-/* Exactly one of timer and job is set: the output is known and waits for its time, or the command
- * is still at work and the clock is held. */
+/* Exactly one of timer, job and fetch is set: the output is known and waits for its time, or the
+ * command or the server is still at work and the clock is held. */
 struct tool_run {
     struct local *box;
     struct tool_run *next;
@@ -29,6 +28,7 @@ struct tool_run {
     uint32_t order;
     struct timer *timer;
     struct job *job;
+    struct fetch *fetch;
 };
 
 static void unlink_run(struct tool_run *r)
@@ -101,11 +101,12 @@ static int64_t answer_canned(struct tool_run *r, size_t tool, const struct val *
     return 0;
 }
 
-static void command_done(void *ctx, const struct tool_output *output)
+static void work_done(void *ctx, const struct tool_output *output)
 {
     struct tool_run *r = ctx;
     struct sched *s = r->box->sched;
     r->job = NULL;
+    r->fetch = NULL;
     r->output = *output;
     r->output.content = arena_str(r->arena, output->content);
     r->output.code = arena_str(r->arena, output->code);
@@ -116,8 +117,13 @@ static void command_done(void *ctx, const struct tool_output *output)
     sched_release(s);
 }
 
-/* A virtual clock stands still while the command runs, so the loop's timeout cannot end it: real
- * time does. */
+/* A virtual clock stands still while a command or a server is at work, so the loop's timeout cannot
+ * end it: real time does. */
+static int64_t real_limit_ms(const struct local *b, size_t tool)
+{
+    return sched_is_virtual(b->sched) ? b->set->specs[tool].timeout_ms : 0;
+}
+
 static void start_command(struct tool_run *r, size_t tool, const struct tool_request *rq)
 {
     struct local *b = r->box;
@@ -128,12 +134,35 @@ static void start_command(struct tool_run *r, size_t tool, const struct tool_req
         .dir = def->dir,
         .input = rq->arguments,
         .request_id = rq->request_id,
-        .limit_ms = sched_is_virtual(b->sched) ? b->set->specs[tool].timeout_ms : 0,
+        .limit_ms = real_limit_ms(b, tool),
         .ctx = r,
-        .done = command_done,
+        .done = work_done,
     };
     r->job = job_start(&options, r->arena, &r->output);
     if (r->job == NULL) {
+        post(r, 0);
+    } else {
+        sched_hold(b->sched);
+    }
+}
+
+static void start_fetch(struct tool_run *r, size_t tool, const struct val *args,
+                        const struct tool_request *rq)
+{
+    struct local *b = r->box;
+    struct fetch_options options = {
+        .loop = b->loop,
+        .sched = b->sched,
+        .tool = &b->set->defs[tool].http,
+        .args = args,
+        .arguments = rq->arguments,
+        .request_id = rq->request_id,
+        .limit_ms = real_limit_ms(b, tool),
+        .ctx = r,
+        .done = work_done,
+    };
+    r->fetch = fetch_start(&options, r->arena, &r->output);
+    if (r->fetch == NULL) {
         post(r, 0);
     } else {
         sched_hold(b->sched);
@@ -161,9 +190,10 @@ static void start_checked(struct tool_run *r, const struct tool_request *rq)
     int64_t delay_ms = 0;
     switch (set->defs[tool].source) {
     case TOOL_BUILTIN: answer_builtin(r, &set->defs[tool], args); break;
+    case TOOL_FILE: file_tool_answer(&set->defs[tool], args, r->arena, &r->output); break;
     case TOOL_CANNED: delay_ms = answer_canned(r, tool, args, rq); break;
     case TOOL_COMMAND: start_command(r, tool, rq); return;
-    case TOOL_HTTP: assert(false); return; /* refused when the file was loaded */
+    case TOOL_HTTP: start_fetch(r, tool, args, rq); return;
     }
     post(r, delay_ms);
 }
@@ -189,6 +219,9 @@ static void local_stop(struct toolbox *t, struct tool_run *r)
     struct local *b = (struct local *)t;
     if (r->job != NULL) {
         job_stop(r->job);
+        sched_release(b->sched);
+    } else if (r->fetch != NULL) {
+        fetch_stop(r->fetch);
         sched_release(b->sched);
     } else {
         sched_cancel(b->sched, r->timer);

@@ -6,10 +6,10 @@
 #include "kernel/drive/files.h"
 #include "kernel/drive/tools_int.h"
 
-static const char *const tool_keys[] = {"name",       "description", "parameters", "tier",
-                                        "serial",     "idempotent",  "polling",    "terminal",
-                                        "timeout_ms", "max_output",  "examples",   "builtin",
-                                        "command",    "http",        "answers",    NULL};
+static const char *const tool_keys[] = {
+    "name",    "description", "parameters", "tier",       "serial",   "idempotent",
+    "polling", "terminal",    "timeout_ms", "max_output", "examples", "builtin",
+    "command", "http",        "answers",    "root",       NULL};
 static const char *const source_keys[] = {"builtin", "command", "http", "answers"};
 
 /* A tool while it is read. */
@@ -205,13 +205,34 @@ static int fill_builtin(struct arena *arena, struct draft *t, struct str name, s
         buf_free(&known);
         return rc;
     }
-    t->def.source = TOOL_BUILTIN;
+    t->def.source = info->in_root ? TOOL_FILE : TOOL_BUILTIN;
+    t->spec.tier = info->tier;
     t->spec.name = str_of(info->name);
     t->spec.description = str_of(info->description);
     t->spec.terminal = info->terminal;
     struct val *parameters;
     int rc = json_parse(arena, NULL, str_of(info->parameters), &parameters, e);
     return rc == 0 ? set_parameters(arena, t, parameters, e) : rc;
+}
+
+/* The folder that a file tool sees. */
+static int read_root(struct toolset *set, struct draft *t, struct err *e)
+{
+    if (!present(t->at, "root")) {
+        return doc_fail(t->doc, t->at, e,
+                        "%.*s needs the folder that it may see, relative to this file: `root: DIR`",
+                        STR_FMT(t->spec.name));
+    }
+    struct str root = {0};
+    int rc = doc_str(t->doc, t->at, "root", DOC_REQUIRED, &root, e);
+    t->def.root_at = val_get(t->at, "root");
+    if (rc == 0 && (root.n == 0 || memchr(root.p, '\0', root.n) != NULL)) {
+        rc = doc_fail(t->doc, t->def.root_at, e, "`root` is the path of a folder, such as data");
+    }
+    if (rc == 0) {
+        t->def.root = path_join(set->arena, t->dir, arena_cstr(set->arena, root));
+    }
+    return rc;
 }
 
 static int read_builtin(struct toolset *set, struct draft *t, struct err *e)
@@ -228,7 +249,8 @@ static int read_builtin(struct toolset *set, struct draft *t, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    return fill_builtin(set->arena, t, name, e);
+    rc = fill_builtin(set->arena, t, name, e);
+    return rc == 0 && t->def.source == TOOL_FILE ? read_root(set, t, e) : rc;
 }
 
 static int read_command(struct toolset *set, struct draft *t, struct err *e)
@@ -376,7 +398,7 @@ static int read_source(struct toolset *set, struct draft *t, const char *source,
                    ? 0
                    : doc_fail(t->doc, t->at, e,
                               "the tool %.*s has no source; give it one of `builtin`, `command`, "
-                              "`answers`, or `terminal: true`",
+                              "`http`, `answers`, or `terminal: true`",
                               STR_FMT(t->spec.name));
     }
     if (strcmp(source, "command") == 0) {
@@ -385,9 +407,10 @@ static int read_source(struct toolset *set, struct draft *t, const char *source,
     if (strcmp(source, "answers") == 0) {
         return read_answers(set, t, e);
     }
-    const struct val *http = val_get(t->at, "http");
-    return err_at(e, ERR_UNSUPPORTED, t->doc.file, http->line, http->column,
-                  "HTTP tools are not supported yet; use `command: [curl, -d, @-, URL]`");
+    const struct val *http = NULL;
+    int rc = doc_map(t->doc, t->at, "http", DOC_REQUIRED, &http, e);
+    t->def.source = TOOL_HTTP;
+    return rc == 0 ? http_tool_read(t->doc, http, set->arena, &t->def.http, e) : rc;
 }
 
 static int check_new(struct toolset *set, const struct draft *t, struct err *e)
@@ -409,6 +432,14 @@ static int check_new(struct toolset *set, const struct draft *t, struct err *e)
                   def->file, (unsigned)def->line);
 }
 
+static int check_root(const struct draft *t, struct err *e)
+{
+    return !present(t->at, "root") || t->def.root != NULL
+               ? 0
+               : doc_fail(t->doc, val_get(t->at, "root"), e,
+                          "`root` is for the built-in tools read_file, write_file and list_files");
+}
+
 static int read_tool(struct toolset *set, struct draft *t, struct err *e)
 {
     const char *source;
@@ -421,7 +452,12 @@ static int read_tool(struct toolset *set, struct draft *t, struct err *e)
     }
     if (source != NULL && strcmp(source, "builtin") == 0) {
         rc = read_builtin(set, t, e);
+        rc = rc == 0 ? check_root(t, e) : rc;
         return rc == 0 ? read_settings(t, e) : rc;
+    }
+    rc = check_root(t, e);
+    if (rc != 0) {
+        return rc;
     }
     rc = read_name(t, e);
     if (rc == 0) {
@@ -505,5 +541,11 @@ int toolset_add_builtin(struct toolset *t, struct str name, struct err *e)
         return err_set(e, ERR_LIMIT, "more than %d tools", TOOLS_MAX);
     }
     struct draft draft = {.doc = {t->arena, NULL}, .spec = spec_default};
-    return add(t, &draft, fill_builtin(t->arena, &draft, name, e), e);
+    int rc = fill_builtin(t->arena, &draft, name, e);
+    if (rc == 0 && draft.def.source == TOOL_FILE) {
+        rc = err_set(e, ERR_INPUT,
+                     "%.*s needs a folder, which a tool file gives: `{builtin: %.*s, root: DIR}`",
+                     STR_FMT(name), STR_FMT(name));
+    }
+    return add(t, &draft, rc, e);
 }

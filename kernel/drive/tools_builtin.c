@@ -6,26 +6,49 @@
 
 enum { DOCS_LIMIT_DEFAULT = 3, WORD_BYTES_MIN = 3, QUERY_BYTES_MAX = 1000 };
 
+#define OBJECT(members) "{\"type\":\"object\",\"properties\":{" members "}"
+#define CLOSED          ",\"additionalProperties\":false}"
+#define NEEDS(names)    ",\"required\":[" names "]" CLOSED
+
 static const struct builtin_info builtins[] = {
-    [BUILTIN_CALCULATOR] = {"calculator", "Evaluate an arithmetic expression exactly.",
-                            "{\"type\":\"object\",\"properties\":{\"expression\":{\"type\":"
-                            "\"string\"}},\"required\":[\"expression\"],"
-                            "\"additionalProperties\":false}",
-                            false},
-    [BUILTIN_SEARCH_DOCS] = {"search_docs",
-                             "Search short documents about agents and the order desk.",
-                             "{\"type\":\"object\",\"properties\":{\"query\":{\"type\":\"string\"},"
-                             "\"limit\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":5,"
-                             "\"default\":3}},\"required\":[\"query\"],"
-                             "\"additionalProperties\":false}",
-                             false},
-    [BUILTIN_NOW] = {"now", "Tell the current date and time in UTC.",
-                     "{\"type\":\"object\",\"properties\":{},\"additionalProperties\":false}",
-                     false},
-    [BUILTIN_TASK_DONE] = {"task_done", "End the task and hand in the final report.",
-                           "{\"type\":\"object\",\"properties\":{\"report\":{\"type\":\"string\"}},"
-                           "\"required\":[\"report\"],\"additionalProperties\":false}",
-                           true},
+    [BUILTIN_CALCULATOR] = {.name = "calculator",
+                            .description = "Evaluate an arithmetic expression exactly.",
+                            .parameters = OBJECT("\"expression\":{\"type\":\"string\"}")
+                                NEEDS("\"expression\"")},
+    [BUILTIN_SEARCH_DOCS] = {.name = "search_docs",
+                             .description =
+                                 "Search short documents about agents and the order desk.",
+                             .parameters = OBJECT(
+                                 "\"query\":{\"type\":\"string\"},\"limit\":{\"type\":\"integer\","
+                                 "\"minimum\":1,\"maximum\":5,\"default\":3}") NEEDS("\"query\"")},
+    [BUILTIN_NOW] = {.name = "now",
+                     .description = "Tell the current date and time in UTC.",
+                     .parameters = OBJECT("") CLOSED},
+    [BUILTIN_TASK_DONE] = {.name = "task_done",
+                           .description = "End the task and hand in the final report.",
+                           .parameters =
+                               OBJECT("\"report\":{\"type\":\"string\"}") NEEDS("\"report\""),
+                           .terminal = true},
+    [BUILTIN_READ_FILE] =
+        {.name = "read_file",
+         .description = "Read a text file. With max_chars, a longer text is shown without its "
+                        "middle.",
+         .parameters = OBJECT("\"path\":{\"type\":\"string\"},\"max_chars\":{\"type\":\"integer\","
+                              "\"minimum\":1,\"maximum\":1000000}") NEEDS("\"path\""),
+         .in_root = true},
+    [BUILTIN_WRITE_FILE] = {.name = "write_file",
+                            .description = "Write a text file, in place of what it held; missing "
+                                           "folders are made.",
+                            .parameters = OBJECT("\"path\":{\"type\":\"string\"},"
+                                                 "\"content\":{\"type\":\"string\"}")
+                                NEEDS("\"path\",\"content\""),
+                            .in_root = true,
+                            .tier = TIER_WRITE},
+    [BUILTIN_LIST_FILES] = {.name = "list_files",
+                            .description = "List the files and folders (with a slash at the end) "
+                                           "of a folder.",
+                            .parameters = OBJECT("\"path\":{\"type\":\"string\"}") CLOSED,
+                            .in_root = true},
 };
 
 static const struct {
@@ -156,5 +179,8 @@ void builtin_answer(enum builtin which, const struct val *args, struct arena *ar
         buf_char(out, '}');
         break;
     case BUILTIN_TASK_DONE: buf_addz(out, "{\"ok\":true}"); break;
+    case BUILTIN_READ_FILE:
+    case BUILTIN_WRITE_FILE:
+    case BUILTIN_LIST_FILES: break; /* see file_tool_answer */
     }
 }

@@ -37,11 +37,11 @@ static bool program_found(struct arena *arena, const char *program, const char *
     return false;
 }
 
-/* Why the program of tool i cannot be started; n 0 = it can, or the tool has none. */
+/* Why the program of command tool i cannot be started; n 0 = it can. */
 static struct str missing_program(const struct toolset *t, size_t i, struct arena *arena)
 {
     const struct tool_def *def = &t->defs[i];
-    if (def->source != TOOL_COMMAND || program_found(arena, def->argv[0], def->dir)) {
+    if (program_found(arena, def->argv[0], def->dir)) {
         return (struct str){0};
     }
     const char *program = def->argv[0];
@@ -59,16 +59,47 @@ static struct str missing_program(const struct toolset *t, size_t i, struct aren
         STR_FMT(name), exists ? "cannot be executed (chmod +x)" : "is not there", def->dir);
 }
 
+/* Why a call of tool i could not be carried out here, with the place in *at and the finding's code;
+ * n 0 = no reason is known. */
+static struct str missing(const struct toolset *t, size_t i, struct arena *arena,
+                          const struct val **at, const char **code)
+{
+    const struct tool_def *def = &t->defs[i];
+    struct str why = {0};
+    switch (def->source) {
+    case TOOL_COMMAND:
+        *at = def->program;
+        *code = "missing_program";
+        why = missing_program(t, i, arena);
+        break;
+    case TOOL_HTTP:
+        *code = "missing_variable";
+        why = http_tool_missing(&def->http, arena, at);
+        break;
+    case TOOL_FILE:
+        *at = def->root_at;
+        *code = "missing_folder";
+        why = path_is_dir(def->root)
+                  ? why
+                  : arena_printf(arena, "there is no folder %s, which the tool \"%.*s\" works in",
+                                 def->root, STR_FMT(t->specs[i].name));
+        break;
+    case TOOL_BUILTIN:
+    case TOOL_CANNED: break;
+    }
+    return why;
+}
+
 int toolset_programs(const struct toolset *t, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < t->n; i++) {
         struct arena *scratch = arena_new();
-        struct str why = missing_program(t, i, scratch);
+        const struct val *at = NULL;
+        const char *code = NULL;
+        struct str why = missing(t, i, scratch, &at, &code);
         if (why.n > 0) {
-            const struct tool_def *def = &t->defs[i];
-            rc = err_at(e, ERR_IO, def->file, def->program->line, def->program->column, "%.*s",
-                        STR_FMT(why));
+            rc = err_at(e, ERR_IO, t->defs[i].file, at->line, at->column, "%.*s", STR_FMT(why));
         }
         arena_free(scratch);
     }
@@ -131,12 +162,13 @@ static void check_answers(const struct checking *c)
     }
 }
 
-static void check_program(const struct checking *c)
+static void check_missing(const struct checking *c)
 {
-    const struct val *at = c->set->defs[c->tool].program;
-    struct str why = missing_program(c->set, c->tool, c->arena);
+    const struct val *at = NULL;
+    const char *code = NULL;
+    struct str why = missing(c->set, c->tool, c->arena, &at, &code);
     if (why.n > 0) {
-        tell(c, at->line, at->column, "missing_program", why);
+        tell(c, at->line, at->column, code, why);
     }
 }
 
@@ -147,7 +179,7 @@ void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struc
         struct checking c = {t, i, arena_new(), found, ctx};
         check_required(&c);
         check_answers(&c);
-        check_program(&c);
+        check_missing(&c);
         arena_free(c.arena);
     }
 }

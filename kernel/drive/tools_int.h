@@ -18,7 +18,15 @@ enum {
     COMMAND_STDERR_CHARS = 200      /* of stderr, in a failure's message */
 };
 
-enum builtin { BUILTIN_CALCULATOR, BUILTIN_SEARCH_DOCS, BUILTIN_NOW, BUILTIN_TASK_DONE };
+enum builtin {
+    BUILTIN_CALCULATOR,
+    BUILTIN_SEARCH_DOCS,
+    BUILTIN_NOW,
+    BUILTIN_TASK_DONE,
+    BUILTIN_READ_FILE,
+    BUILTIN_WRITE_FILE,
+    BUILTIN_LIST_FILES
+};
 
 /* One entry of `answers`. */
 struct canned {
@@ -29,13 +37,32 @@ struct canned {
     struct tool_output output;
 };
 
+/* A header of an HTTP tool's calls. */
+struct http_tool_header {
+    struct str name;
+    struct str value; /* may hold ${NAME}, of the environment as it is when the call is sent */
+    const struct val *at;
+};
+
+/* Where an HTTP tool's calls go. */
+struct http_tool {
+    struct str method;
+    struct str url;
+    struct http_tool_header *headers;
+    size_t n_headers;
+};
+
 /* Where one tool gets its answers; the arrays are parallel to the toolset's specs. */
 struct tool_def {
     enum tool_source source;
-    enum builtin builtin; /* TOOL_BUILTIN; a terminal tool without a source is BUILTIN_TASK_DONE */
-    char **argv;          /* TOOL_COMMAND, ends with NULL */
-    const char *dir;      /* TOOL_COMMAND: working directory */
+    enum builtin builtin;      /* TOOL_BUILTIN, TOOL_FILE; a terminal tool without a source is
+                                  BUILTIN_TASK_DONE */
+    char **argv;               /* TOOL_COMMAND, ends with NULL */
+    const char *dir;           /* TOOL_COMMAND: working directory */
     const struct val *program; /* TOOL_COMMAND: where its first word is written */
+    const char *root;          /* TOOL_FILE: the folder that it sees */
+    const struct val *root_at; /* TOOL_FILE: where that is written */
+    struct http_tool http;     /* TOOL_HTTP */
     struct canned *answers;    /* TOOL_CANNED */
     size_t n_answers;
     size_t first_answer; /* its number among all answers of the set, for counters */
@@ -62,6 +89,8 @@ struct builtin_info {
     const char *description;
     const char *parameters; /* compact JSON */
     bool terminal;
+    bool in_root; /* works in a folder that the tool file gives: TOOL_FILE */
+    enum tool_tier tier;
 };
 
 /* The built-in tool called `name`, or NULL; *which gets its number. */
@@ -70,7 +99,8 @@ const struct builtin_info *builtin_find(struct str name, enum builtin *which);
 /* Appends the names of all built-in tools, for messages. */
 void builtin_names(struct buf *out);
 
-/* Appends the answer of a built-in tool to checked arguments. now_unix_ms: what `now` shows. */
+/* Appends the answer of a built-in tool without a folder to checked arguments. now_unix_ms: what
+ * `now` shows. */
 void builtin_answer(enum builtin which, const struct val *args, struct arena *arena,
                     int64_t now_unix_ms, struct buf *out);
 
@@ -98,4 +128,44 @@ struct job *job_start(const struct job_options *o, struct arena *arena, struct t
 
 /* Kills it and its process group. */
 void job_stop(struct job *j);
+
+/* ---- tools_files.c ---- */
+
+/* The answer of a TOOL_FILE to checked arguments, in `arena`. */
+void file_tool_answer(const struct tool_def *def, const struct val *args, struct arena *arena,
+                      struct tool_output *out);
+
+/* ---- tools_http.c ---- */
+
+/* Reads the value of `http`. ERR_INPUT with its place. */
+int http_tool_read(struct doc d, const struct val *v, struct arena *arena, struct http_tool *out,
+                   struct err *e) MUST_CHECK;
+
+/* Which variable of the environment is missing, in words, and in *at the header that needs it; n 0
+ * = none. */
+struct str http_tool_missing(const struct http_tool *t, struct arena *arena, const struct val **at);
+
+/* A call of an HTTP tool under way. */
+struct fetch;
+
+struct fetch_options {
+    struct loop *loop;
+    struct sched *sched;
+    const struct http_tool *tool;
+    const struct val *args; /* a map; used during fetch_start only, as are the texts */
+    struct str arguments;   /* the same as JSON */
+    struct str request_id;  /* for the header Idempotency-Key; n 0 = none */
+    int64_t limit_ms;       /* real time after which it fails with TIMEOUT; 0 = no limit */
+    void *ctx;
+    /* Once, never from inside fetch_start; views of output live until it returns. Not after
+     * fetch_stop. What came from the environment stands as REDACTED in it. */
+    void (*done)(void *ctx, const struct tool_output *output);
+};
+
+/* Sends it. NULL when it cannot be sent: *output then says why, in `arena`. Gone after done or
+ * fetch_stop. */
+struct fetch *fetch_start(const struct fetch_options *o, struct arena *arena,
+                          struct tool_output *output);
+
+void fetch_stop(struct fetch *f);
 #endif
