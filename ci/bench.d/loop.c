@@ -20,7 +20,7 @@
 #include "kernel/drive/tools.h"
 
 enum {
-    ROUNDS = 7,
+    ROUNDS = 15,
     RUNS = 1000,
     RUN_STEPS = 50,
     SESSION_RUNS = 100,
