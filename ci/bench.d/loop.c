@@ -1,10 +1,10 @@
 /* Speed and size of the loop. Usage:
  *   bench_loop steps         the kernel alone, its driver a few lines of C
  *   bench_loop session       sessions over the codecs and a scripted model, in virtual time
- *   bench_loop state         kernels that wait for their user
+ *   bench_loop state         sessions that wait for their user
  *   bench_loop resume        feeding a log of 100,000 events again
  * Prints "N ns": the fastest of ROUNDS, and how many steps or events it took; `state` prints
- * "bytes messages": for one kernel, and of them those of its system message. */
+ * "bytes messages": for one session, and of them those of its system message. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ enum {
     RUNS = 1000,
     RUN_STEPS = 50,
     SESSION_RUNS = 100,
-    KERNELS = 1000,
+    SESSIONS = 1000,
     EVENTS = 100000,
     STEP_EVENTS = 4
 };
@@ -151,36 +151,57 @@ static void on_done(void *ctx)
     loop_stop(ctx);
 }
 
+/* All that belongs to one session. */
+struct whole {
+    struct sched *sched;
+    struct fake_session *fake;
+    struct transport *transport;
+    struct llm *llm;
+    struct toolbox *tools;
+    struct session *session;
+};
+
+static void whole_begin(struct whole *w, struct loop *loop, const struct kernel_config *config)
+{
+    w->sched = sched_virtual(loop);
+    w->fake = fake_session_new(script);
+    w->transport = transport_fake(w->fake, w->sched);
+    struct endpoint_options endpoint = {.format = WIRE_CHAT, .sched = w->sched};
+    w->llm = llm_endpoint(w->transport, &endpoint);
+    w->tools = toolbox_local(session_tools, w->sched, loop, 0);
+    w->session = session_new(&(struct session_options){.config = *config,
+                                                       .prompt = {NULL, 0},
+                                                       .llm = w->llm,
+                                                       .tools = w->tools,
+                                                       .sched = w->sched,
+                                                       .max_tokens = -1,
+                                                       .ctx = loop,
+                                                       .done = on_done});
+}
+
+static void whole_end(struct whole *w)
+{
+    session_free(w->session);
+    w->tools->ops->free(w->tools);
+    w->llm->ops->free(w->llm);
+    w->transport->ops->free(w->transport);
+    fake_session_free(w->fake);
+    sched_free(w->sched);
+}
+
 static void run_session(const struct kernel_config *config)
 {
     struct loop *loop = loop_new();
-    struct sched *sched = sched_virtual(loop);
-    struct fake_session *fake = fake_session_new(script);
-    struct transport *transport = transport_fake(fake, sched);
-    struct endpoint_options endpoint = {.format = WIRE_CHAT, .sched = sched};
-    struct llm *llm = llm_endpoint(transport, &endpoint);
-    struct toolbox *tools = toolbox_local(session_tools, sched, loop, 0);
-    struct session_options o = {.config = *config,
-                                .prompt = STR("Add the numbers."),
-                                .llm = llm,
-                                .tools = tools,
-                                .sched = sched,
-                                .max_tokens = -1,
-                                .ctx = loop,
-                                .done = on_done};
-    struct session *s = session_new(&o);
+    struct whole w;
     struct run_result result;
+    whole_begin(&w, loop, config);
+    session_say(w.session, STR("Add the numbers."));
     loop_run(loop);
-    if (!session_result(s, &result) || result.status != RUN_COMPLETED ||
+    if (!session_result(w.session, &result) || result.status != RUN_COMPLETED ||
         result.steps != RUN_STEPS) {
         broken("a session did not end as it should");
     }
-    session_free(s);
-    tools->ops->free(tools);
-    llm->ops->free(llm);
-    transport->ops->free(transport);
-    fake_session_free(fake);
-    sched_free(sched);
+    whole_end(&w);
     loop_free(loop);
 }
 
@@ -253,19 +274,20 @@ static void measure(size_t (*run)(const struct kernel_config *), const struct ke
     printf("%zu %lld\n", n, (long long)best);
 }
 
-/* Their logs are written and their commands carried out: they have nothing to do. */
+/* They wait for their user. */
 static void measure_state(const struct kernel_config *config)
 {
-    static struct kernel *kernels[KERNELS];
+    static struct whole sessions[SESSIONS];
+    struct loop *loop = loop_new();
     size_t before = mallinfo2().uordblks;
-    for (int i = 0; i < KERNELS; i++) {
-        kernels[i] = kernel_new(config);
-        (void)kernel_take_log(kernels[i]);
+    for (int i = 0; i < SESSIONS; i++) {
+        whole_begin(&sessions[i], loop, config);
     }
-    size_t bytes = (mallinfo2().uordblks - before) / KERNELS;
-    for (int i = 0; i < KERNELS; i++) {
-        kernel_free(kernels[i]);
+    size_t bytes = (mallinfo2().uordblks - before) / SESSIONS;
+    for (int i = 0; i < SESSIONS; i++) {
+        whole_end(&sessions[i]);
     }
+    loop_free(loop);
     printf("%zu %zu\n", bytes, sizeof system_text);
 }
 
@@ -288,7 +310,9 @@ int main(int argc, char **argv)
         measure(run_sessions, &config);
         fake_free(script);
     } else if (strcmp(what, "state") == 0) {
+        load_script(arena);
         measure_state(&config);
+        fake_free(script);
     } else if (strcmp(what, "resume") == 0) {
         play(&config, EVENTS / STEP_EVENTS, &long_log);
         measure(run_replay, &config);

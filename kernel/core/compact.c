@@ -42,7 +42,7 @@ void size_tools(struct kernel *k)
 
 static void grow(struct kernel *k)
 {
-    size_t cap = k->cap_history == 0 ? 16 : k->cap_history * 2;
+    size_t cap = k->cap_history == 0 ? 4 : k->cap_history * 2;
     struct message *history = arena_array(k->arena, cap, sizeof *history);
     int64_t *sizes = arena_array(k->arena, cap, sizeof *sizes);
     if (k->n_history > 0) {

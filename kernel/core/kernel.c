@@ -151,7 +151,7 @@ void command_add(struct kernel *k, struct command c)
         return; /* it is not open, or not any more */
     }
     if (k->n_commands == k->cap_commands) {
-        size_t cap = k->cap_commands == 0 ? 16 : k->cap_commands * 2;
+        size_t cap = k->cap_commands == 0 ? 4 : k->cap_commands * 2;
         struct command *bigger = arena_array(k->arena, cap, sizeof *bigger);
         for (size_t i = 0; i < k->n_commands; i++) {
             bigger[i] = *pending(k, i);
