@@ -2,6 +2,7 @@
 #include "kernel/base/arena.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/loop.h"
+#include "kernel/drive/tests/loopback.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,13 +28,9 @@ static struct {
     struct transport *transport;
     struct llm *llm;
     struct llm_call *call;
-    uv_tcp_t listener;
+    struct loopback server;
     uv_timer_t later; /* to stop a call */
     struct play play;
-    int port;
-    size_t connections;
-    size_t requests;
-    struct buf request;
     struct buf shown; /* deltas */
     struct buf said;  /* the reply's or failure's text */
     struct buf noted; /* the transport's words */
@@ -43,42 +40,13 @@ static struct {
     bool stop_in_delta;
 } t;
 
-struct peer {
-    uv_tcp_t tcp; /* first: freed through it */
-    uv_timer_t pause;
-    uv_write_t write;
-    size_t at; /* the next piece */
-    struct buf got;
-    char input[4096];
-};
-
-static void peer_free(uv_handle_t *handle)
-{
-    struct peer *p = handle->data;
-    buf_free(&p->got);
-    free(p);
-}
-
-static void peer_pause_closed(uv_handle_t *handle)
-{
-    struct peer *p = handle->data;
-    uv_close((uv_handle_t *)&p->tcp, peer_free);
-}
-
-static void peer_close(struct peer *p)
-{
-    if (!uv_is_closing((uv_handle_t *)&p->pause)) {
-        uv_close((uv_handle_t *)&p->pause, peer_pause_closed);
-    }
-}
-
 static void send_next(uv_timer_t *pause);
 
 static void on_sent(uv_write_t *write, int status)
 {
-    struct peer *p = write->data;
-    if (status != 0 || uv_is_closing((uv_handle_t *)&p->pause)) {
-        peer_close(p);
+    struct loopback_peer *p = write->data;
+    if (status != 0 || loopback_closing(p)) {
+        loopback_close(p);
         return;
     }
     uv_timer_start(&p->pause, send_next, 1, 0); /* so that pieces come apart */
@@ -86,87 +54,29 @@ static void on_sent(uv_write_t *write, int status)
 
 static void send_next(uv_timer_t *pause)
 {
-    struct peer *p = pause->data;
+    struct loopback_peer *p = pause->data;
     const char *piece = t.play.pieces[p->at];
     if (piece != NULL) {
-        union {
-            const char *from;
-            char *to; /* libuv does not write there */
-        } bytes = {piece};
-        uv_buf_t out = uv_buf_init(bytes.to, (unsigned)strlen(piece));
         p->at++;
-        uv_write(&p->write, (uv_stream_t *)&p->tcp, &out, 1, on_sent);
+        loopback_send(p, piece, on_sent);
         return;
     }
     switch (t.play.after) {
-    case AFTER_CLOSE: peer_close(p); return;
+    case AFTER_CLOSE: loopback_close(p); return;
     case AFTER_HANG: return;
     case AFTER_NEXT: p->at = 0; return;
     }
 }
 
-/* A request is whole when its head has come and as many bytes as Content-Length says. */
-static bool whole(struct buf *got)
+static void on_request(struct loopback_peer *p)
 {
-    struct str s = buf_str(got);
-    size_t head = str_find(s, STR("\r\n\r\n"));
-    size_t length = str_find(s, STR("Content-Length: "));
-    if (head == SIZE_MAX || length == SIZE_MAX) {
-        return false;
-    }
-    return s.n >= head + 4 + strtoul(s.p + length + 16, NULL, 10);
-}
-
-static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *out)
-{
-    struct peer *p = handle->data;
-    (void)size;
-    *out = uv_buf_init(p->input, sizeof p->input);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *in)
-{
-    struct peer *p = stream->data;
-    if (n < 0) {
-        peer_close(p);
-        return;
-    }
-    buf_add(&p->got, (struct str){in->base, (size_t)n});
-    if (whole(&p->got)) {
-        t.requests++;
-        buf_clear(&t.request);
-        buf_add(&t.request, buf_str(&p->got));
-        buf_clear(&p->got);
-        send_next(&p->pause);
-    }
-}
-
-static void on_connection(uv_stream_t *listener, int status)
-{
-    struct peer *p = mem_zero(sizeof *p);
-    CU_ASSERT_EQUAL(status, 0);
-    t.connections++;
-    uv_tcp_init(listener->loop, &p->tcp);
-    uv_timer_init(listener->loop, &p->pause);
-    p->tcp.data = p;
-    p->pause.data = p;
-    p->write.data = p;
-    CU_ASSERT_EQUAL(uv_accept(listener, (uv_stream_t *)&p->tcp), 0);
-    uv_unref((uv_handle_t *)&p->tcp); /* an idle connection shall not keep the test going */
-    uv_read_start((uv_stream_t *)&p->tcp, on_room, on_read);
+    send_next(&p->pause);
 }
 
 static void server_start(void)
 {
-    struct sockaddr_in address;
-    int size = sizeof address;
-    uv_tcp_init(loop_uv(t.loop), &t.listener);
-    CU_ASSERT_EQUAL_FATAL(uv_ip4_addr("127.0.0.1", 0, &address), 0);
-    CU_ASSERT_EQUAL_FATAL(uv_tcp_bind(&t.listener, (struct sockaddr *)&address, 0), 0);
-    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&t.listener, 8, on_connection), 0);
-    CU_ASSERT_EQUAL(uv_tcp_getsockname(&t.listener, (struct sockaddr *)&address, &size), 0);
-    t.port = ntohs(address.sin_port);
-    uv_unref((uv_handle_t *)&t.listener);
+    t.server.on_request = on_request;
+    loopback_start(&t.server, loop_uv(t.loop));
 }
 
 /* ---- the client ---- */
@@ -250,9 +160,9 @@ static void end(void)
     t.llm->ops->free(t.llm);
     t.transport->ops->free(t.transport);
     sched_free(t.sched);
-    uv_close((uv_handle_t *)&t.listener, NULL);
+    uv_close((uv_handle_t *)&t.server.listener, NULL);
     loop_free(t.loop); /* closes the connections, on which the server's side closes too */
-    buf_free(&t.request);
+    buf_free(&t.server.request);
     buf_free(&t.shown);
     buf_free(&t.said);
     buf_free(&t.noted);
@@ -292,24 +202,24 @@ static void json_answer_is_a_reply(void)
     const char *pieces[] = {whole_answer("200 OK", "Content-Type: application/json\r\n", REPLY),
                             NULL};
     begin(pieces, AFTER_NEXT);
-    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
     ask(false);
     loop_run(t.loop);
     CU_ASSERT_TRUE(t.ok);
     CHECK_TEXT(text(&t.said), "Hello.");
     CU_ASSERT_EQUAL(t.shown.n, 0);
-    check_part(&t.request, "POST /v1/chat/completions HTTP/1.1\r\n");
-    check_part(&t.request, "Content-Type: application/json\r\n");
-    check_part(&t.request, "Authorization: Bearer k-1\r\n");
-    check_part(&t.request, "Accept-Encoding: identity\r\n");
-    check_part(&t.request, "{\"model\":\"m-1\"");
-    CU_ASSERT_PTR_NULL(strstr(t.request.p, "Expect"));
+    check_part(&t.server.request, "POST /v1/chat/completions HTTP/1.1\r\n");
+    check_part(&t.server.request, "Content-Type: application/json\r\n");
+    check_part(&t.server.request, "Authorization: Bearer k-1\r\n");
+    check_part(&t.server.request, "Accept-Encoding: identity\r\n");
+    check_part(&t.server.request, "{\"model\":\"m-1\"");
+    CU_ASSERT_PTR_NULL(strstr(t.server.request.p, "Expect"));
     t.ends = 0;
     ask(false); /* over the same connection */
     loop_run(t.loop);
     CU_ASSERT_TRUE(t.ok);
-    CU_ASSERT_EQUAL(t.requests, 2);
-    CU_ASSERT_EQUAL(t.connections, 1);
+    CU_ASSERT_EQUAL(t.server.requests, 2);
+    CU_ASSERT_EQUAL(t.server.connections, 1);
     end();
 }
 
@@ -329,13 +239,13 @@ static const char *const stream_pieces[] = {
 static void stream_is_shown_piece_by_piece(void)
 {
     begin(stream_pieces, AFTER_CLOSE);
-    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
     ask(true);
     loop_run(t.loop);
     CU_ASSERT_TRUE(t.ok);
     CHECK_TEXT(text(&t.said), "Hello.");
     CHECK_TEXT(text(&t.shown), "Hel|lo.|");
-    check_part(&t.request, "\"stream\":true");
+    check_part(&t.server.request, "\"stream\":true");
     CU_ASSERT_EQUAL(t.ends, 1);
     end();
 }
@@ -346,7 +256,7 @@ static void cut_stream_fails_and_says_it_was_shown(void)
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n",
         EVENT("{\"role\":\"assistant\",\"content\":\"Hel\"}", "null"), NULL};
     begin(pieces, AFTER_CLOSE);
-    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
     ask(true);
     loop_run(t.loop);
     CU_ASSERT_FALSE(t.ok);
@@ -385,7 +295,7 @@ static void bad_answers_fail_by_kind(void)
         const struct bad_case *c = &cases[i];
         const char *pieces[] = {whole_answer(c->status, c->headers, c->body), NULL};
         begin(pieces, AFTER_NEXT);
-        connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+        connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
         ask(false);
         loop_run(t.loop);
         CU_ASSERT_FALSE(t.ok);
@@ -395,7 +305,7 @@ static void bad_answers_fail_by_kind(void)
         CU_ASSERT_FALSE(t.failure.shown);
         CU_ASSERT_TRUE(t.said.n > 0);
         check_part(&t.said, c->said);
-        CU_ASSERT_EQUAL(t.requests, 1);
+        CU_ASSERT_EQUAL(t.server.requests, 1);
         end();
     }
 }
@@ -416,11 +326,11 @@ static void no_failure_holds_the_key(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *pieces[] = {whole_answer(cases[i].status, "", cases[i].body), NULL};
         begin(pieces, AFTER_NEXT);
-        connect_with(t.port, TRANSPORT_LIMITS_DEFAULT, STR(" my-secret\n"));
+        connect_with(t.server.port, TRANSPORT_LIMITS_DEFAULT, STR(" my-secret\n"));
         ask(false);
         loop_run(t.loop);
         CU_ASSERT_FALSE(t.ok);
-        check_part(&t.request, "Authorization: Bearer my-secret\r\n");
+        check_part(&t.server.request, "Authorization: Bearer my-secret\r\n");
         check_part(&t.said, cases[i].said);
         CU_ASSERT_PTR_NULL(strstr(text(&t.said), "my-secret"));
         CU_ASSERT_PTR_NULL(strstr(text(&t.noted), "my-secret"));
@@ -437,7 +347,7 @@ static void early_close_is_a_broken_connection(void)
     const char *const *const all[] = {nothing, half, head};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         begin(all[i], AFTER_CLOSE);
-        connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+        connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
         ask(false);
         loop_run(t.loop);
         CU_ASSERT_FALSE(t.ok);
@@ -462,7 +372,7 @@ static void silence_is_a_timeout(void)
                  {half, &total, "timed out after"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         begin(cases[i].pieces, AFTER_HANG);
-        connect_to(t.port, *cases[i].limits);
+        connect_to(t.server.port, *cases[i].limits);
         ask(false);
         loop_run(t.loop);
         CU_ASSERT_FALSE(t.ok);
@@ -506,7 +416,7 @@ static void stopped_call_is_silent(void)
     static const char *const half[] = {"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n", "{\"choi",
                                        NULL};
     begin(half, AFTER_HANG);
-    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
     ask(false);
     uv_timer_init(loop_uv(t.loop), &t.later);
     uv_timer_start(&t.later, stop_now, 20, 0);
@@ -518,7 +428,7 @@ static void stopped_call_is_silent(void)
 static void may_be_stopped_from_its_own_delta(void)
 {
     begin(stream_pieces, AFTER_CLOSE);
-    connect_to(t.port, TRANSPORT_LIMITS_DEFAULT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
     t.stop_in_delta = true;
     ask(true);
     loop_run(t.loop);
@@ -534,9 +444,9 @@ static struct http_call *capture_start(struct transport *transport, const struct
 {
     (void)transport;
     (void)sink;
-    t.requests++;
-    buf_clear(&t.request);
-    buf_add(&t.request, rq->url);
+    t.server.requests++;
+    buf_clear(&t.server.request);
+    buf_add(&t.server.request, rq->url);
     return (struct http_call *)&t;
 }
 
@@ -577,13 +487,13 @@ static void addresses_are_made_whole(void)
             .format = cases[i].format, .base_url = str_of(cases[i].base), .sched = t.sched};
         struct llm *m = llm_endpoint(&capture, &o);
         struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){0});
-        CHECK_TEXT(text(&t.request), cases[i].url);
+        CHECK_TEXT(text(&t.server.request), cases[i].url);
         m->ops->stop(m, c);
         m->ops->free(m);
     }
     sched_free(t.sched);
     loop_free(t.loop);
-    buf_free(&t.request);
+    buf_free(&t.server.request);
 }
 
 static void broken_history_is_never_sent(void)
@@ -607,7 +517,7 @@ static void broken_history_is_never_sent(void)
     CU_ASSERT_FALSE(t.ok);
     CHECK_TEXT(fail_name(t.failure.class), "history");
     CU_ASSERT_TRUE(t.said.n > 0);
-    CU_ASSERT_EQUAL(t.requests, 0);
+    CU_ASSERT_EQUAL(t.server.requests, 0);
     c = m->ops->start(m, &rq, (struct llm_sink){.end = on_end});
     m->ops->stop(m, c);
     loop_run(t.loop);

@@ -1,5 +1,6 @@
 #include "ci/testing/testing.h"
 #include "kernel/drive/loop.h"
+#include "kernel/drive/tests/loopback.h"
 #include "kernel/drive/tools.h"
 
 #include <arpa/inet.h>
@@ -16,114 +17,34 @@ static struct {
     struct sched *sched;
     struct toolbox *box;
     struct tool_run *run;
-    uv_tcp_t listener;
+    struct loopback server;
     const char *answer; /* NULL: none comes */
-    int port;
-    size_t requests;
-    struct buf request; /* the newest */
     struct buf seen;
     bool stop_at_request;
 } t;
 
 /* ---- the server ---- */
 
-struct peer {
-    uv_tcp_t tcp; /* first: freed through it */
-    uv_write_t write;
-    struct buf got;
-    char input[4096];
-};
-
-static void peer_free(uv_handle_t *handle)
-{
-    struct peer *p = handle->data;
-    buf_free(&p->got);
-    free(p);
-}
-
-static void peer_close(struct peer *p)
-{
-    if (!uv_is_closing((uv_handle_t *)&p->tcp)) {
-        uv_close((uv_handle_t *)&p->tcp, peer_free);
-    }
-}
-
 static void on_sent(uv_write_t *write, int status)
 {
     (void)status;
-    peer_close(write->data);
+    loopback_close(write->data);
 }
 
-static bool is_whole(struct str s)
+static void on_request(struct loopback_peer *p)
 {
-    size_t head = str_find(s, STR("\r\n\r\n"));
-    size_t length = str_find(s, STR("Content-Length: "));
-    size_t body = length == SIZE_MAX ? 0 : strtoul(s.p + length + 16, NULL, 10);
-    return head != SIZE_MAX && s.n >= head + 4 + body;
-}
-
-static void take_request(struct peer *p)
-{
-    t.requests++;
-    buf_clear(&t.request);
-    buf_add(&t.request, buf_str(&p->got));
-    buf_clear(&p->got);
     if (t.stop_at_request) {
         t.box->ops->stop(t.box, t.run);
     }
     if (t.answer != NULL) {
-        union {
-            const char *from;
-            char *to; /* libuv does not write there */
-        } bytes = {t.answer};
-        uv_buf_t out = uv_buf_init(bytes.to, (unsigned)strlen(t.answer));
-        uv_write(&p->write, (uv_stream_t *)&p->tcp, &out, 1, on_sent);
+        loopback_send(p, t.answer, on_sent);
     }
-}
-
-static void on_room(uv_handle_t *handle, size_t size, uv_buf_t *out)
-{
-    struct peer *p = handle->data;
-    (void)size;
-    *out = uv_buf_init(p->input, sizeof p->input);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *in)
-{
-    struct peer *p = stream->data;
-    if (n < 0) {
-        peer_close(p);
-        return;
-    }
-    buf_add(&p->got, (struct str){in->base, (size_t)n});
-    if (is_whole(buf_str(&p->got))) {
-        take_request(p);
-    }
-}
-
-static void on_connection(uv_stream_t *listener, int status)
-{
-    struct peer *p = mem_zero(sizeof *p);
-    CU_ASSERT_EQUAL(status, 0);
-    uv_tcp_init(listener->loop, &p->tcp);
-    p->tcp.data = p;
-    p->write.data = p;
-    CU_ASSERT_EQUAL(uv_accept(listener, (uv_stream_t *)&p->tcp), 0);
-    uv_unref((uv_handle_t *)&p->tcp); /* an idle connection shall not keep the test going */
-    uv_read_start((uv_stream_t *)&p->tcp, on_room, on_read);
 }
 
 static void server_start(void)
 {
-    struct sockaddr_in address;
-    int size = sizeof address;
-    uv_tcp_init(loop_uv(t.loop), &t.listener);
-    CU_ASSERT_EQUAL_FATAL(uv_ip4_addr("127.0.0.1", 0, &address), 0);
-    CU_ASSERT_EQUAL_FATAL(uv_tcp_bind(&t.listener, (struct sockaddr *)&address, 0), 0);
-    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&t.listener, 8, on_connection), 0);
-    CU_ASSERT_EQUAL(uv_tcp_getsockname(&t.listener, (struct sockaddr *)&address, &size), 0);
-    t.port = ntohs(address.sin_port);
-    uv_unref((uv_handle_t *)&t.listener);
+    t.server.on_request = on_request;
+    loopback_start(&t.server, loop_uv(t.loop));
 }
 
 /* ---- the tools ---- */
@@ -143,7 +64,7 @@ static void begin(const char *path, const char *http, const char *more, const ch
     FILE *f = fopen(file, "wb");
     CU_ASSERT_FATAL(f != NULL);
     fprintf(f, "version: 1\ntools:\n- {name: a, http: {url: \"http://127.0.0.1:%d%s\"%s}%s}\n",
-            t.port, path, http, more);
+            t.server.port, path, http, more);
     CU_ASSERT_EQUAL(fclose(f), 0);
     t.set = toolset_new();
     CU_ASSERT_EQUAL_FATAL(toolset_add_file(t.set, file, &e), 0);
@@ -154,12 +75,12 @@ static void end(void)
 {
     t.box->ops->free(t.box);
     sched_free(t.sched);
-    if (!uv_is_closing((uv_handle_t *)&t.listener)) {
-        uv_close((uv_handle_t *)&t.listener, NULL);
+    if (!uv_is_closing((uv_handle_t *)&t.server.listener)) {
+        uv_close((uv_handle_t *)&t.server.listener, NULL);
     }
     loop_free(t.loop);
     toolset_free(t.set);
-    buf_free(&t.request);
+    buf_free(&t.server.request);
     buf_free(&t.seen);
 }
 
@@ -196,10 +117,10 @@ static void expect(const char *want)
 
 static void check_request(const char *part, bool there)
 {
-    bool found = str_find(buf_str(&t.request), str_of(part)) != SIZE_MAX;
+    bool found = str_find(buf_str(&t.server.request), str_of(part)) != SIZE_MAX;
     if (found != there) {
-        printf("\n  got  %.*s\n  %s %s\n", STR_FMT(buf_str(&t.request)), there ? "want" : "not",
-               part);
+        printf("\n  got  %.*s\n  %s %s\n", STR_FMT(buf_str(&t.server.request)),
+               there ? "want" : "not", part);
     }
     CU_ASSERT_EQUAL(found, there);
 }
@@ -257,7 +178,7 @@ static void arguments_are_the_query_of_a_get(void)
     call("{\"ids\":[1]}");
     expect("@0 TOOL_ERROR: the argument ids is a list or a map; this tool is called by GET, which "
            "takes texts, numbers and booleans");
-    CU_ASSERT_EQUAL(t.requests, 0);
+    CU_ASSERT_EQUAL(t.server.requests, 0);
     end();
 }
 
@@ -288,17 +209,18 @@ static void broken_answers_are_failures_that_may_be_retried(void)
     begin("/o?key=k", "", "", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf");
     call("{}");
     snprintf(want, sizeof want, "@0 TOOL_ERROR!: the connection to http://127.0.0.1:%d/o broke",
-             t.port);
+             t.server.port);
     expect(want);
-    uv_close((uv_handle_t *)&t.listener, NULL);
+    uv_close((uv_handle_t *)&t.server.listener, NULL);
     call("{}");
-    snprintf(want, sizeof want, "@0 TOOL_ERROR!: cannot connect to http://127.0.0.1:%d/o", t.port);
+    snprintf(want, sizeof want, "@0 TOOL_ERROR!: cannot connect to http://127.0.0.1:%d/o",
+             t.server.port);
     expect(want);
     end();
     begin("/o", "", ", timeout_ms: 30", NULL);
     call("{}");
     snprintf(want, sizeof want, "@0 TIMEOUT!: http://127.0.0.1:%d/o did not answer in time",
-             t.port);
+             t.server.port);
     expect(want);
     end();
 }
@@ -349,7 +271,7 @@ static void headers_take_the_environment_and_hide_it(void)
     call("{}");
     expect("@0 TOOL_ERROR: the header Authorization needs ASSAY_TEST_TOKEN of the environment, "
            "which is not set");
-    CU_ASSERT_EQUAL(t.requests, 2);
+    CU_ASSERT_EQUAL(t.server.requests, 2);
     struct err e = {0};
     CU_ASSERT_EQUAL(toolset_programs(t.set, &e), ERR_IO);
     CU_ASSERT_EQUAL(e.line, 3);
@@ -363,7 +285,7 @@ static void stopped_calls_tell_nothing(void)
     t.stop_at_request = true;
     call("{}");
     expect("");
-    CU_ASSERT_EQUAL(t.requests, 1);
+    CU_ASSERT_EQUAL(t.server.requests, 1);
     t.stop_at_request = false;
     t.answer = NULL;
     call("{}"); /* stopped with the box */

@@ -1,0 +1,42 @@
+/* A small HTTP server on the loop of the test: it takes whole requests, and what it answers is the
+ * test's business. */
+#ifndef KERNEL_DRIVE_TESTS_LOOPBACK_H
+#define KERNEL_DRIVE_TESTS_LOOPBACK_H
+
+#include "kernel/base/str.h"
+
+#include <uv.h>
+
+struct loopback_peer;
+
+struct loopback {
+    int port;                                    /* of 127.0.0.1, once started */
+    void (*on_request)(struct loopback_peer *p); /* a whole request has come: it is `request` */
+    size_t connections;
+    size_t requests;
+    struct buf request; /* the newest; freed by the test */
+    uv_tcp_t listener;
+};
+
+/* A connection. */
+struct loopback_peer {
+    uv_tcp_t tcp;
+    uv_timer_t pause; /* for the test's answers in pieces */
+    uv_write_t write;
+    size_t at; /* likewise: the next piece */
+    struct loopback *server;
+    struct buf got;
+    char input[4096];
+};
+
+/* Listens; neither the listener nor an idle connection keeps the loop going. on_request must be
+ * set. */
+void loopback_start(struct loopback *s, uv_loop_t *loop);
+
+/* Sends text, then calls sent with write->data = p. */
+void loopback_send(struct loopback_peer *p, const char *text, uv_write_cb sent);
+
+/* Closes the connection, once, and frees it. */
+void loopback_close(struct loopback_peer *p);
+bool loopback_closing(const struct loopback_peer *p);
+#endif
