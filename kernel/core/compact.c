@@ -16,9 +16,10 @@ enum {
     NOTICE_TOKENS = 32      /* what a notice without a summary takes at most */
 };
 
-static int64_t size_of(const struct message *m)
+int64_t message_size(const struct message *m)
 {
-    int64_t n = MESSAGE_TOKENS + text_tokens(m->content) + text_tokens(m->reasoning);
+    int64_t n = MESSAGE_TOKENS + text_tokens(m->content) + text_tokens(m->reasoning) +
+                text_tokens(m->parts);
     for (size_t i = 0; i < m->n_calls; i++) {
         n += MESSAGE_TOKENS + text_tokens(m->calls[i].name) + text_tokens(m->calls[i].arguments);
     }
@@ -59,7 +60,7 @@ void remember(struct kernel *k, struct message m)
     if (k->n_history == k->cap_history) {
         grow(k);
     }
-    k->sizes[k->n_history] = size_of(&m);
+    k->sizes[k->n_history] = message_size(&m);
     k->size += k->sizes[k->n_history];
     k->history[k->n_history++] = m;
 }
@@ -107,7 +108,7 @@ static int64_t shorten(struct kernel *k, size_t to)
         }
         m->content = text_truncate(k->arena, m->content, SHORT_RESULT_CHARS, &cut);
         k->size -= k->sizes[i];
-        k->sizes[i] = size_of(m);
+        k->sizes[i] = message_size(m);
         k->size += k->sizes[i];
         n++;
     }
@@ -167,7 +168,7 @@ static void replace(struct kernel *k, size_t from, size_t end, struct str summar
         k->size -= k->sizes[i];
     }
     k->history[from] = notice;
-    k->sizes[from] = size_of(&notice);
+    k->sizes[from] = message_size(&notice);
     k->size += k->sizes[from];
     memmove(k->history + from + 1, k->history + end, (k->n_history - end) * sizeof *k->history);
     memmove(k->sizes + from + 1, k->sizes + end, (k->n_history - end) * sizeof *k->sizes);

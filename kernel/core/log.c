@@ -167,6 +167,10 @@ void log_reply(struct kernel *k, const struct reply *r)
     json_put_int(b, "step", k->step);
     json_put_text_or_null(b, "content", r->content_null ? (struct str){NULL, 0} : r->content);
     json_put_text_or_null(b, "reasoning", r->reasoning);
+    if (r->parts.p != NULL) {
+        json_key(b, "parts");
+        buf_add(b, r->parts);
+    }
     put_calls(b, k->calls, k->n_calls);
     json_put_text(b, "stop", str_of(stop_name(r->stop)));
     json_put_text_or_null(b, "stop_raw", r->stop_raw);

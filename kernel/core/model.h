@@ -21,6 +21,7 @@ struct message {
     bool content_null; /* assistant only: content is null, not "" */
     struct str content;
     struct str reasoning;    /* assistant only; p NULL = none */
+    struct str parts;        /* assistant only: as in struct reply */
     struct tool_call *calls; /* assistant only */
     size_t n_calls;
     struct str call_id; /* tool only: which call it answers */
@@ -115,6 +116,12 @@ struct reply {
     bool content_null;
     struct str content;
     struct str reasoning; /* p NULL = none */
+    /* What the provider wants to see again in the next request and this model has no words for
+     * (signed and encrypted reasoning, calls that the provider carries out itself), as compact
+     * JSON: one member, named as the provider, with the list of the reply's parts in their order.
+     * An object is a part as it came; a number stands for so many bytes of `content`, null for the
+     * next call. {"anthropic":[{"type":"thinking",…},12,null]}. p NULL = nothing of the kind */
+    struct str parts;
     struct tool_call *calls;
     size_t n_calls;
     enum stop_reason stop;

@@ -107,10 +107,12 @@ static void reply_of(struct walk *w, const struct val *v)
 {
     const struct val *calls = val_get(v, "calls");
     size_t n = val_is(calls, VAL_ARRAY) ? calls->count : 0;
+    const struct val *parts = val_get(v, "parts");
     struct str content = text_of(v, "content");
     w->reply = (struct reply){.content_null = content.p == NULL,
                               .content = content,
                               .reasoning = text_of(v, "reasoning"),
+                              .parts = parts != NULL ? parts->raw : (struct str){NULL, 0},
                               .calls = arena_array(w->arena, n, sizeof *w->reply.calls),
                               .n_calls = n,
                               .stop_raw = text_of(v, "stop_raw"),

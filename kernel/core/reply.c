@@ -1,4 +1,5 @@
 /* What a model call came to: a reply, or a failure that may be tried again. */
+#include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
 
@@ -75,16 +76,26 @@ static int64_t sane(int64_t count)
     return count < 0 || count > TOKENS_MAX ? -1 : count;
 }
 
-struct usage usage_take(struct kernel *k, const struct usage *from)
+struct usage usage_take(struct kernel *k, const struct usage *from, const struct usage *guess)
 {
     struct usage u = {sane(from->input), sane(from->cached), sane(from->cache_write),
                       sane(from->output), sane(from->reasoning)};
     int64_t cost = usage_cost_nano(&u, k->config.price);
     usage_add(&k->usage, &u);
-    k->tokens += (u.input > 0 ? u.input : 0) + (u.output > 0 ? u.output : 0);
+    k->tokens += (u.input < 0 ? guess->input : u.input) + (u.output < 0 ? guess->output : u.output);
     k->cost_nano =
         k->cost_nano < 0 || cost < 0 || k->cost_nano > COST_MAX - cost ? -1 : k->cost_nano + cost;
     return u;
+}
+
+/* The estimated tokens of what a model said. */
+static int64_t reply_size(const struct reply *r)
+{
+    return message_size(&(struct message){.content = r->content,
+                                          .reasoning = r->reasoning,
+                                          .parts = r->parts,
+                                          .calls = r->calls,
+                                          .n_calls = r->n_calls});
 }
 
 static void remember_reply(struct kernel *k, const struct reply *r)
@@ -93,6 +104,7 @@ static void remember_reply(struct kernel *k, const struct reply *r)
                         .content_null = r->content_null,
                         .content = r->content,
                         .reasoning = r->reasoning,
+                        .parts = r->parts,
                         .n_calls = k->n_calls};
     m.calls = arena_array(k->arena, k->n_calls, sizeof *m.calls);
     for (size_t i = 0; i < k->n_calls; i++) {
@@ -168,6 +180,22 @@ static void on_calls(struct kernel *k, const struct reply *r)
     }
 }
 
+/* The parts in the kernel's own memory; what is no JSON object is left out. */
+static struct str own_parts(struct kernel *k, struct str from)
+{
+    struct str own = {NULL, 0};
+    struct arena *arena = from.p == NULL ? NULL : arena_new();
+    struct val *v = NULL;
+    if (arena != NULL && json_parse(arena, NULL, from, &v, NULL) == 0 && val_is(v, VAL_OBJECT)) {
+        struct buf compact = {0};
+        json_add(&compact, v);
+        own = arena_str(k->arena, buf_str(&compact));
+        buf_free(&compact);
+    }
+    arena_free(arena);
+    return own;
+}
+
 /* The reply in the kernel's own memory, as its line in the log tells it. */
 static struct reply own_reply(struct kernel *k, const struct reply *from)
 {
@@ -175,6 +203,7 @@ static struct reply own_reply(struct kernel *k, const struct reply *from)
     r.content_null = from->content_null || from->content.p == NULL;
     r.content = r.content_null ? STR("") : own_text(k, from->content);
     r.reasoning = own_text(k, from->reasoning);
+    r.parts = own_parts(k, from->parts);
     r.calls = arena_array(k->arena, from->n_calls, sizeof *r.calls);
     for (size_t i = 0; i < from->n_calls; i++) {
         const struct tool_call *c = &from->calls[i];
@@ -192,7 +221,8 @@ void reply_take(struct kernel *k, const struct reply *from)
         r.calls = &written;
         r.n_calls = 1;
     }
-    r.usage = usage_take(k, &from->usage);
+    struct usage guess = {.input = k->size, .output = from->usage.output < 0 ? reply_size(&r) : 0};
+    r.usage = usage_take(k, &from->usage, &guess);
     calls_take(k, &r,
                r.stop == STOP_MAX_TOKENS || r.stop == STOP_CONTENT_FILTER ||
                    r.stop == STOP_REFUSAL);
@@ -200,7 +230,7 @@ void reply_take(struct kernel *k, const struct reply *from)
     k->state = STATE_IDLE; /* the model call has ended: nothing is to be stopped */
     k->attempt = 0;
     /* providers refuse an assistant message that says nothing */
-    if (r.n_calls > 0 || str_trim(r.content).n > 0) {
+    if (r.n_calls > 0 || str_trim(r.content).n > 0 || r.parts.p != NULL) {
         remember_reply(k, &r);
     }
     if (r.n_calls > 0) {

@@ -277,6 +277,7 @@ void draft_result(struct draft *d, enum wire_format f, struct wire_result *out)
     }
     take_calls(d, r);
     take_server_calls(d, out);
+    r->parts = parts_kept(d, f);
     r->stop = final_stop(d->stop, r->n_calls > 0, refusal.n > 0);
     r->stop_raw = d->stop_raw;
     r->usage = final_usage(d->usage, f);

@@ -46,7 +46,8 @@ enum block_kind {
     BLOCK_REFUSAL,
     BLOCK_REASONING,
     BLOCK_CALL,
-    BLOCK_SERVER_CALL
+    BLOCK_SERVER_CALL,
+    BLOCK_OTHER /* nothing that a reply holds: only `part` counts */
 };
 
 /* A piece of a reply. */
@@ -57,6 +58,8 @@ struct block {
     struct str name;
     struct buf text;  /* text, or arguments */
     struct str whole; /* arguments given in full at the start; they count when no piece follows */
+    struct str part; /* the provider's own JSON of it (compact), where it wants to see that again; n
+                        0 = the reply's words say it all */
 };
 
 /* OPEN: no finish reason yet. FINISHED: it came. DONE: nothing more can come. */
@@ -116,6 +119,24 @@ struct str arguments_text(const struct val *v);
 
 /* The draft as a result; a draft that has not failed becomes a reply. */
 void draft_result(struct draft *d, enum wire_format f, struct wire_result *out);
+
+/* ---- parts.c ---- */
+
+/* What reply.parts says of the draft's blocks, in its arena; p NULL when no block has a `part`. */
+struct str parts_kept(const struct draft *d, enum wire_format f);
+
+/* A part of an assistant message, for encoders. */
+struct part {
+    enum { PART_TEXT, PART_CALL, PART_OWN } kind;
+    struct str text; /* PART_TEXT: never only white space. PART_OWN: the provider's JSON */
+    const struct tool_call *call; /* PART_CALL */
+    const struct val *own;        /* PART_OWN */
+};
+
+/* The parts of an assistant message in order, as the provider of format f sent them; without its
+ * own parts: the text, then the calls. Into *out (in arena); returns the count. */
+size_t parts_of(const struct message *m, enum wire_format f, struct arena *arena,
+                struct part **out);
 
 /* ---- decode_error.c ---- */
 
