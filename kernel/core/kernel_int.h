@@ -125,7 +125,7 @@ struct kernel {
     bool over_repeats;                     /* end the run when the batch is answered */
 
     struct usage usage;
-    int64_t tokens; /* known input + output */
+    int64_t tokens; /* input + output, estimated where they are not known: for the budget alone */
     struct run_result result;
 
     struct command *commands; /* a ring of pending ones */
@@ -219,8 +219,9 @@ void reply_failed(struct kernel *k, const struct failure *f);
  */
 int64_t retry_wait(struct kernel *k, int64_t base, int64_t tries);
 
-/* Adds what a model call took; gives the counts as they are believed. */
-struct usage usage_take(struct kernel *k, const struct usage *from);
+/* Adds what a model call took; gives the counts as they are believed. guess: what the budget of
+ * tokens counts for an input or output that the provider does not tell. */
+struct usage usage_take(struct kernel *k, const struct usage *from, const struct usage *guess);
 
 /* ---- resume.c ---- */
 void resume(struct kernel *k, const struct event *ev);
@@ -287,6 +288,9 @@ void calls_forget(struct kernel *k);
 void call_learn(struct kernel *k, const struct call *c);
 
 /* ---- compact.c: keeping the history within its size (K17) ---- */
+
+/* The estimated tokens of a message. */
+int64_t message_size(const struct message *m);
 
 /* Takes the tools of k->config into the size, in the place of those before. */
 void size_tools(struct kernel *k);

@@ -2,6 +2,7 @@
  */
 #include <assert.h>
 
+#include "kernel/base/tokens.h"
 #include "kernel/core/kernel_int.h"
 
 /* ---- the end ---- */
@@ -52,16 +53,20 @@ static struct str money(struct kernel *k, int64_t nano)
     return s;
 }
 
-/* Ends the run for a spent budget of `limit`. The tokens are named where the provider told them. */
+/* Ends the run for a spent budget of `limit`. */
 static void finish_spent(struct kernel *k, enum run_status status, struct str limit)
 {
     int64_t used = k->tokens - k->base.tokens;
-    bool known = used > 0 && k->usage.input >= 0 && k->usage.output >= 0;
-    struct str tokens = known ? counted(k, used, "token") : STR("");
+    bool known = k->usage.input >= 0 && k->usage.output >= 0;
+    struct str tokens = counted(k, used, "token");
     struct str steps = counted(k, k->step - k->base.steps, "step");
     run_finish(k, status,
                arena_printf(k->arena, "the budget of %.*s is spent after %.*s%s%.*s",
-                            STR_FMT(limit), STR_FMT(steps), known ? " and " : "", STR_FMT(tokens)));
+                            STR_FMT(limit), STR_FMT(steps),
+                            used == 0 ? ""
+                            : known   ? " and "
+                                      : " and about ",
+                            STR_FMT(used == 0 ? STR("") : tokens)));
 }
 
 uint64_t run_time_limit(const struct kernel *k)
@@ -140,9 +145,12 @@ void step_start(struct kernel *k)
 
 void step_summary(struct kernel *k, struct str text, const struct usage *usage)
 {
-    struct usage counts = USAGE_UNKNOWN;
+    struct usage counts = USAGE_UNKNOWN, guess = {.output = text_tokens(text)};
     if (usage != NULL) {
-        counts = usage_take(k, usage);
+        for (size_t i = 0; i < k->dropping; i++) {
+            guess.input += k->sizes[k->dropping_from + i];
+        }
+        counts = usage_take(k, usage, &guess);
         usage = &counts;
     }
     text = own_text(k, text);

@@ -257,6 +257,54 @@ static void budgets_end_the_run_with_their_status(void)
     hand_tear_down();
 }
 
+/* A reply of 300 characters and a call, and not a word about what it took. */
+static void reply_without_usage(uint64_t now, int64_t input, int64_t output)
+{
+    struct tool_call call = {STR("a"), STR("watch"), STR("{}")};
+    struct buf text = {0};
+    for (int i = 0; i < 50; i++) {
+        buf_addz(&text, "word, ");
+    }
+    struct reply r = {.content = buf_str(&text),
+                      .calls = &call,
+                      .n_calls = 1,
+                      .stop = STOP_TOOL_USE,
+                      .usage = {input, -1, -1, output, -1}};
+    CU_ASSERT_EQUAL(hand_feed((struct event){.kind = EV_REPLY, .reply = &r}, now), 0);
+    buf_free(&text);
+}
+
+/* I9: a word and its comma are two tokens. */
+static void tokens_are_estimated_where_the_provider_tells_none(void)
+{
+    static const struct {
+        int64_t input, output, budget;
+        size_t steps;
+    } cases[] = {{-1, -1, 5000, 100}, {-1, 0, 3000, 100}, {0, -1, 220, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct run_result r;
+        size_t steps = 0;
+        hand_set_up();
+        hand.config.budget = (struct budget){1000, cases[i].budget, 120, INT64_MAX, 1000, 10};
+        hand_begin();
+        while (steps < 100 && kernel_stage(hand.k) != STAGE_ENDED) {
+            reply_without_usage(++steps, cases[i].input, cases[i].output);
+            if (kernel_stage(hand.k) != STAGE_ENDED) {
+                hand_result(steps, "a", "more");
+            }
+        }
+        CU_ASSERT_TRUE_FATAL(kernel_result(hand.k, &r));
+        CU_ASSERT_EQUAL(r.status, RUN_TOKEN_BUDGET);
+        CU_ASSERT(steps > 1 && steps < 100 && steps <= cases[i].steps);
+        CU_ASSERT(str_find(r.reason, STR(" and about ")) != SIZE_MAX);
+        CU_ASSERT_EQUAL(r.usage.input, cases[i].input);
+        CU_ASSERT_EQUAL(r.usage.output, cases[i].output);
+        CU_ASSERT_EQUAL(r.cost_nano, -1);
+        CU_ASSERT_EQUAL(hand_logged("\"input\":null"), cases[i].input < 0);
+        hand_tear_down();
+    }
+}
+
 static void an_answer_in_hand_wins_over_a_spent_budget(void)
 {
     hand_set_up();
@@ -735,6 +783,8 @@ TESTS(kernel, {"kernel_answers_without_tools", answers_without_tools},
       {"kernel_goes_on_after_a_bad_terminal_call",
        terminal_tool_with_bad_arguments_does_not_end_the_run},
       {"kernel_ends_at_each_budget", budgets_end_the_run_with_their_status},
+      {"kernel_estimates_tokens_that_the_provider_does_not_tell",
+       tokens_are_estimated_where_the_provider_tells_none},
       {"kernel_prefers_an_answer_to_a_spent_budget", an_answer_in_hand_wins_over_a_spent_budget},
       {"kernel_limits_calls_of_a_reply", calls_beyond_the_limit_of_a_reply_get_an_error},
       {"kernel_blocks_the_same_call_again", same_call_again_is_blocked},
