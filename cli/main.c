@@ -103,9 +103,20 @@ static void hold_standard_streams(void)
     }
 }
 
+/* Nothing can be tidied up without memory. What was written is on disk, and tools die with us. */
+static void no_memory(void)
+{
+    static const char text[] = "assay: out of memory; what was written before is whole, and a run "
+                               "goes on with: assay resume TRACE\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written; /* there is nobody else to tell */
+    _exit(EXIT_ENVIRONMENT);
+}
+
 int main(int argc, char **argv)
 {
     hold_standard_streams();
+    mem_on_exhausted(no_memory);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write, told like any other, */
     signal(SIGXFSZ, SIG_IGN); /* and so is a file's size limit */
     if (argc < 2) {

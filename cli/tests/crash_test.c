@@ -237,75 +237,101 @@ static void every_write_of_an_evaluation_fails(void)
 
 /* ---- no more memory ---- */
 
-void *__real_malloc(size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static size_t allocations;      /* so far */
-static size_t allocation_fails; /* this one and all behind it; 0 = none */
-
-static bool fails(void)
+/* Runs the program that is refused each of its allocations in turn, in a child (short_of_memory.c):
+ * the child has told it in one line and ended with status 4, each time. */
+static const struct ran *short_of_memory(const char *const *words, const char *trace, int status)
 {
-    return ++allocations >= allocation_fails && allocation_fails > 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails() ? NULL : __real_realloc(p, size);
-}
-
-static int run_out_of_memory(void)
-{
-    const struct rlimit no_core = {0, 0};
-    int null = open("/dev/null", O_WRONLY);
-    if (null < 0 || dup2(null, STDERR_FILENO) < 0 || setrlimit(RLIMIT_CORE, &no_core) != 0) {
-        return -1;
+    const char *told = world_path("allocations");
+    const char *const more[] = {path_of("SHORT_REPORT=%s", told),
+                                trace == NULL ? NULL : path_of("SHORT_TRACE=%s", trace), NULL};
+    const struct program_options o = {
+        .program = BUILD_DIR "/cli/tests/assay_short", .dir = world.dir, .more = more};
+    const struct ran *r = program_run(words, &o);
+    static const char line[] = "assay: out of memory;";
+    size_t n = 0;
+    CHECK_STATUS(r, status);
+    for (const char *at = r->err; (at = strstr(at, line)) != NULL; at += sizeof line - 1) {
+        n++;
     }
-    lines_left = SIZE_MAX;
-    allocations = 0;
-    return run_and_die();
-}
-
-/* How many allocations a run makes, beside those of the first in a process. */
-static size_t allocations_of_a_run(void)
-{
-    for (int i = 0; i < 2; i++) {
-        forget();
-        lines_left = SIZE_MAX;
-        allocations = 0;
-        CU_ASSERT_EQUAL(run_and_die(), RUN_COMPLETED);
+    const char *count = read_text(told, NULL);
+    if (count == NULL || n == 0 || n != strtoul(count, NULL, 10)) {
+        FAIL("%zu of %s allocations were told", n, count);
     }
-    return allocations;
+    return r;
 }
 
-/* The process ends there and then: what is on disk is the beginning of the log. */
+/* The folder as it was when memory ran out: the log is the beginning of a whole one, and goes on to
+ * the same end. A tool may have died before it counted what it did. */
+static void folder_goes_on(const char *dir)
+{
+    size_t n = 0;
+    const char *trace = path_of("%s/t.jsonl", dir), *log = read_text(trace, &n);
+    CU_ASSERT_FATAL(is_beginning(log, n));
+    if (n == world.n) {
+        return;
+    }
+    bool told = strstr(log, "user_message") != NULL;
+    const struct ran *r =
+        ASSAY("resume", trace, "--fake", world.script, "--tools", path_of("%s/tools.yaml", dir));
+    CHECK_STATUS(r, told ? 0 : 2);
+    CHECK_TEXT(r->out, told ? "Done.\n" : "");
+    const char *counter = read_text(path_of("%s/counter", dir), NULL);
+    CU_ASSERT(counter == NULL || count_lines(counter) <= ADDS);
+    CU_ASSERT(!told || log_ends(read_text(trace, NULL), "completed"));
+}
+
 static void every_allocation_fails(void)
 {
-    enum { SAMPLES = 60 };
+    size_t folders = 0;
     world_begin();
-    size_t n = allocations_of_a_run();
-    CU_ASSERT_FATAL(n > SAMPLES);
-    for (size_t i = 0; i < SAMPLES; i++) {
-        size_t bytes = 0, k = 1 + i * (n - 1) / (SAMPLES - 1);
-        forget();
-        write_text(world.dir, "t.jsonl", ""); /* so that one is there */
-        allocation_fails = k;
-        int end = in_child(run_out_of_memory);
-        allocation_fails = 0;
-        CU_ASSERT_EQUAL(end, -SIGABRT);
-        const char *log = read_text(world.trace, &bytes);
-        bool same = is_beginning(log, bytes) && comes_to_the_same();
-        if (!same ||
-            world_lines("counter") > ADDS) { /* a tool dies with us, maybe before it counts */
-            FAIL("allocation %zu of %zu failed: %zu counted, %zu run\n%s", k, n,
-                 world_lines("counter"), world_lines("runs"), log);
+    forget();
+    CHECK_TEXT(
+        short_of_memory((const char *const[]){"run", "--fake", world.script, "--tools", world.tools,
+                                              "--trace", world.trace, "Add two.", NULL},
+                        world.trace, 0)
+            ->out,
+        "Done.\n");
+    CU_ASSERT(
+        is_beginning(read_text(world.trace, NULL), world.n)); /* the run itself is a whole one */
+    CU_ASSERT(world_lines("counter") == ADDS && world_lines("runs") == RUNS);
+    for (size_t n = 0; n <= world.n; n++) {
+        const char *dir = path_of("%s/at.%zu", world.dir, n);
+        if (access(dir, F_OK) == 0) {
+            folder_goes_on(dir);
+            folders++;
         }
+    }
+    CU_ASSERT(folders > 5);
+    world_end();
+}
+
+/* Going on with a log that was cut, looking at it, and sets and recordings. */
+static void every_allocation_of_other_verbs_fails(void)
+{
+    world_begin();
+    const char *cut = strstr(world.log, "\"tool_result\"");
+    CU_ASSERT_FATAL(cut != NULL);
+    write_bytes(world.dir, "cut.jsonl", world.log, (size_t)(cut - world.log));
+    short_of_memory((const char *const[]){"resume", "cut.jsonl", "--fake", world.script, "--tools",
+                                          world.tools, NULL},
+                    NULL, 0);
+    write_text(world.dir, "set.yaml", set_text);
+    write_text(world.dir, "s.yaml", set_script);
+    const char *replay = SOURCE_DIR "/cassettes/quickstart";
+    const char *one = SOURCE_DIR "/cassettes/quickstart/margin-drop.yaml";
+    const char *const verbs[][10] = {
+        {"trace", "verify", "t.jsonl", "--tools", "tools.yaml"},
+        {"trace", "check", "t.jsonl"},
+        {"trace", "show", "t.jsonl"},
+        {"golden", "check", "set.yaml"},
+        {"eval", "set.yaml", "--fake", "--jobs", "2", "--out", "out"},
+        {"cassette", "check", one},
+        {"cassette", "show", one},
+        {"eval", SOURCE_DIR "/goldens/quickstart.yaml", "--replay", replay, "--task", "margin-drop",
+         "--out", "replayed"},
+    };
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        short_of_memory(verbs[i], NULL, 0);
     }
     world_end();
 }
@@ -313,4 +339,5 @@ static void every_allocation_fails(void)
 TESTS(crash, {"a_run_killed_at_every_event_is_resumed_to_the_same_end", killed_at_every_event},
       {"a_failed_write_at_every_line_is_told_and_resumed", every_write_fails},
       {"a_failed_write_anywhere_in_an_evaluation_is_told", every_write_of_an_evaluation_fails},
-      {"a_failed_allocation_leaves_a_log_to_resume", every_allocation_fails})
+      {"each_failed_allocation_of_a_run_leaves_a_log_to_resume", every_allocation_fails},
+      {"each_failed_allocation_of_other_verbs_is_told", every_allocation_of_other_verbs_fails})

@@ -23,8 +23,18 @@ struct arena {
     size_t next_size; /* of the next block, at least */
 };
 
+static void (*end_of_memory)(void);
+
+void mem_on_exhausted(void (*end)(void))
+{
+    end_of_memory = end;
+}
+
 static _Noreturn void mem_exhausted(void)
 {
+    if (end_of_memory != NULL) {
+        end_of_memory();
+    }
     assert(!"out of memory");
     abort();
 }
@@ -52,6 +62,14 @@ void *mem_grow(void *p, size_t size)
         mem_exhausted();
     }
     return q;
+}
+
+void *mem_need(void *p)
+{
+    if (p == NULL) {
+        mem_exhausted();
+    }
+    return p;
 }
 
 struct arena *arena_new(void)

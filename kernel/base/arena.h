@@ -1,5 +1,5 @@
 /* An arena: memory that is taken piece by piece and freed as a whole. One per session and per
- * loaded document. Memory exhaustion ends the process with a message (mem_exhausted): what was
+ * loaded document. Memory exhaustion ends the process with a message (mem_on_exhausted): what was
  * written before is on disk, and no caller can do better; so nothing here returns NULL. */
 #ifndef KERNEL_BASE_ARENA_H
 #define KERNEL_BASE_ARENA_H
@@ -32,8 +32,14 @@ char *arena_cstr(struct arena *a, struct str s);
 struct str arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What ends the process when there is no memory left: it may take none, and must not return. NULL =
+ * an assertion that fails. A program sets it once, before it does anything else. */
+void mem_on_exhausted(void (*end)(void));
+
 /* malloc, calloc(1, n), realloc that never return NULL. Freed with free(). */
 void *mem_alloc(size_t size);
 void *mem_zero(size_t size);
 void *mem_grow(void *p, size_t size);
+/* p, which a library took from memory; NULL ends the process as there. */
+void *mem_need(void *p);
 #endif

@@ -36,8 +36,8 @@ static int on_item(pcre2_callout_block *block, void *data)
 
 static pcre2_code *compile(struct str pattern, uint32_t extra, int *code, size_t *at)
 {
-    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
-    if (context == NULL || pcre2_set_compile_extra_options(context, extra) != 0) {
+    pcre2_compile_context *context = mem_need(pcre2_compile_context_create(NULL));
+    if (pcre2_set_compile_extra_options(context, extra) != 0) {
         pcre2_compile_context_free(context);
         *code = PCRE2_ERROR_NOMEMORY;
         return NULL;
@@ -101,11 +101,11 @@ static int outcome(int rc)
 
 int regex_search(const struct regex *r, struct str s)
 {
-    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
-    pcre2_match_context *context = pcre2_match_context_create(NULL);
+    pcre2_match_data *data = mem_need(pcre2_match_data_create(1, NULL));
+    pcre2_match_context *context = mem_need(pcre2_match_context_create(NULL));
     int rc = PCRE2_ERROR_NOMEMORY;
     struct work work = {.steps = 0};
-    if (data != NULL && context != NULL && pcre2_set_callout(context, on_item, &work) == 0 &&
+    if (pcre2_set_callout(context, on_item, &work) == 0 &&
         pcre2_set_match_limit(context, MATCH_CALLS_MAX) == 0 &&
         pcre2_set_heap_limit(context, HEAP_KIB_MAX) == 0) {
         rc = pcre2_match(r->code, (PCRE2_SPTR)(s.n == 0 ? "" : s.p), s.n, 0, 0, data, context);

@@ -120,8 +120,7 @@ static void put_tools(struct buf *b, const struct kernel_config *c)
 void log_open(struct kernel *k)
 {
     const struct kernel_config *c = &k->config, usual = kernel_config_default();
-    k->sum = XXH3_createState();
-    assert(k->sum != NULL);
+    k->sum = mem_need(XXH3_createState());
     XXH3_64bits_reset(k->sum);
     struct buf *b = begin(k, "run_start");
     json_put_int(b, "schema", 1);

@@ -471,8 +471,7 @@ static struct hub *hub_of(struct loop *loop)
     must(uv_timer_init(loop_uv(loop), hub->timer));
     hub->timer->data = hub;
     must((int)curl_global_init(CURL_GLOBAL_DEFAULT));
-    hub->multi = curl_multi_init();
-    assert(hub->multi != NULL);
+    hub->multi = mem_need(curl_multi_init());
     int bad = (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
@@ -489,9 +488,7 @@ static struct hub *hub_of(struct loop *loop)
 
 static void add_header(struct http_call *c, const char *line)
 {
-    struct curl_slist *list = curl_slist_append(c->request_headers, line);
-    assert(list != NULL);
-    c->request_headers = list;
+    c->request_headers = mem_need(curl_slist_append(c->request_headers, line));
 }
 
 static void set_request(struct http_call *c, const struct http_request *rq)
@@ -575,8 +572,7 @@ static struct http_call *curl_start(struct transport *transport, const struct ht
     c->limits = t->limits;
     c->sink = sink;
     c->arena = arena_new();
-    c->easy = curl_easy_init();
-    assert(c->easy != NULL);
+    c->easy = mem_need(curl_easy_init());
     set_manners(c);
     set_request(c, rq);
     c->hub->n_calls++;
