@@ -23,15 +23,35 @@ int cassette_undo_coding(struct interaction *it, struct arena *arena, struct err
 
 /* ---- redact.c: credentials by their known shapes ---- */
 
-/* A part [at, at + n) of a text that is hidden, and how much of REDACTED_TEXT stands there instead:
- * all of it, or nothing where a credential in pieces goes on. */
+#define REDACTED_TEXT "REDACTED"
+
+/* What stands instead of a part: nothing, where a credential in pieces goes on; REDACTED with an id
+ * of the secret, so that different ones stay apart; REDACTED alone, for the session's own key: so
+ * it stands in its log. The last that holds of overlapping parts wins. */
+enum hidden { REDACTED_REST, REDACTED_NUMBERED, REDACTED_OWN };
+
+/* A part [at, at + n) of a text that is hidden. */
 struct redacted {
     size_t at;
     size_t n;
-    size_t with;
+    enum hidden hidden;
+    uint32_t id;
     const char *what; /* the kind of credential, for people */
 };
-#define REDACTED_TEXT "REDACTED"
+
+/* Appends what stands instead of the part, "REDACTED-1a2b3c4d" as a rule; its bytes; the id of a
+ * secret. Keys are long and random, so that 32 bits of a hash tell nothing of one. */
+void cassette_add_redacted(struct buf *out, const struct redacted *part);
+size_t cassette_redacted_bytes(const struct redacted *part);
+uint32_t cassette_secret_id(struct str secret);
+
+/* Appends a text with every REDACTED-1a2b3c4d as REDACTED: a request means the same whichever key
+ * was hidden in it. */
+void cassette_forget_ids(struct str text, struct buf *out);
+
+/* The kind of credential that `value` begins with by what stands before it (`"api_key": "`), *n its
+ * bytes; NULL when it is none. */
+const char *cassette_named_credential(struct str before, struct str value, size_t *n);
 
 /* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
  * kind. False when there is none. */

@@ -27,8 +27,11 @@ struct str cassette_request_path(struct str uri)
 
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
 {
+    struct buf plain = {0};
     if (json == NULL) {
-        cassette_redact_text(body, out);
+        cassette_redact_text(body, &plain);
+        cassette_forget_ids(buf_str(&plain), out);
+        buf_free(&plain);
         return;
     }
     struct arena *arena = arena_new();
@@ -38,7 +41,9 @@ void cassette_meaning(struct str uri, struct str body, const struct val *json, s
         json = wire_without_defaults(format, json, arena);
     }
     json_add_canonical(&canonical, json);
-    cassette_redact_json(buf_str(&canonical), out);
+    cassette_redact_json(buf_str(&canonical), &plain);
+    cassette_forget_ids(buf_str(&plain), out);
+    buf_free(&plain);
     buf_free(&canonical);
     arena_free(arena);
 }

@@ -59,7 +59,10 @@ void cassette_sort_parts(struct buf *parts)
         }
         size_t end = list[i].at + list[i].n;
         last->n = end > last->at + last->n ? end - last->at : last->n;
-        last->with = list[i].with > last->with ? list[i].with : last->with;
+        if (list[i].hidden > last->hidden) {
+            last->hidden = list[i].hidden;
+            last->id = list[i].id;
+        }
     }
     parts->n = kept * sizeof *list;
 }
@@ -67,10 +70,11 @@ void cassette_sort_parts(struct buf *parts)
 /* By shape, in the characters as they are; `from` is added to their places. */
 static void find_shapes(struct str text, size_t from, struct buf *parts)
 {
-    struct redacted part = {0, 0, sizeof REDACTED_TEXT - 1, NULL};
+    struct redacted part = {0, 0, REDACTED_NUMBERED, 0, NULL};
     size_t done = 0;
     while (cassette_find_credential(text, done, &part.at, &part.n, &part.what)) {
         done = part.at + part.n;
+        part.id = cassette_secret_id(str_slice(text, part.at, done));
         part.at += from;
         add_part(parts, part);
     }
@@ -132,7 +136,7 @@ static void place_stretch(struct placing *p, const struct stretch *s, size_t at)
         const struct redacted *f = &p->found[p->next];
         size_t from = f->at > p->said ? f->at - p->said : 0;
         size_t to = f->at + f->n < end ? f->at + f->n - p->said : s->said;
-        struct redacted part = {at, s->n, p->open ? 0 : f->with, f->what};
+        struct redacted part = {at, s->n, p->open ? REDACTED_REST : f->hidden, f->id, f->what};
         if (!s->escape) {
             part.at = at + from;
             part.n = to - from;
@@ -197,6 +201,22 @@ static int by_text(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
+/* A value that the key before it says is a secret. */
+static void find_named(struct str body, size_t from, const struct piece *piece, struct buf *parts)
+{
+    struct buf value = {0};
+    size_t n = 0;
+    decode(body, piece, 1, &value);
+    const char *what =
+        cassette_named_credential(str_slice(body, from, piece->at), buf_str(&value), &n);
+    if (what != NULL && n == value.n) {
+        struct redacted part = {piece->at, piece->n, REDACTED_NUMBERED,
+                                cassette_secret_id(buf_str(&value)), what};
+        add_part(parts, part);
+    }
+    buf_free(&value);
+}
+
 /* In what stands between the pieces, and in each text. The pieces come in their order. */
 static void find_in_pieces(struct str body, const struct buf *list, unsigned depth,
                            struct buf *parts)
@@ -206,6 +226,7 @@ static void find_in_pieces(struct str body, const struct buf *list, unsigned dep
     size_t done = 0;
     for (size_t i = 0; i < n; i++) {
         find_shapes(str_slice(body, done, pieces[i].at), done, parts);
+        find_named(body, done, &pieces[i], parts);
         done = pieces[i].at + pieces[i].n;
     }
     find_shapes(str_slice(body, done, body.n), done, parts);

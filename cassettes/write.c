@@ -400,7 +400,7 @@ static int64_t moved(int64_t at, const struct redacted *parts, size_t n, size_t 
     while (*next < n && (int64_t)parts[*next].at < at) {
         int64_t end = (int64_t)(parts[*next].at + parts[*next].n);
         extra = end > at ? end - at : 0;
-        *shift += (int64_t)parts[*next].with - (int64_t)parts[*next].n;
+        *shift += (int64_t)cassette_redacted_bytes(&parts[*next]) - (int64_t)parts[*next].n;
         (*next)++;
     }
     return at + extra + *shift;

@@ -424,6 +424,16 @@ static void credentials_never_reach_the_disk(void)
     rig_end(&t.rig);
 }
 
+/* Whether a text is this one, whatever ids stand for its secrets. */
+static bool says(struct str got, const char *want)
+{
+    struct buf plain = {0};
+    cassette_forget_ids(got, &plain);
+    bool same = str_is(buf_str(&plain), want);
+    buf_free(&plain);
+    return same;
+}
+
 #define DELTA(text) "data: {\"choices\":[{\"delta\":{\"content\":\"" text "\"}}]}\n\n"
 #define SAID(text)                                                                                 \
     "{\"messages\":[{\"role\":\"assistant\",\"content\":\"" text "\"},{\"role\":\"user\"}]}"
@@ -449,14 +459,15 @@ static void a_key_that_is_streamed_in_pieces_is_written_nowhere_and_replays(void
     buf_clear(&t.rig.heard);
     struct cassette *c = load();
     CU_ASSERT_EQUAL_FATAL(c->n, 2);
-    CU_ASSERT(str_is(c->items[0].body, DELTA("It is REDACTED") DELTA("") DELTA(".") "data: "
-                                                                                    "[DONE]\n\n"));
+    CU_ASSERT(
+        says(c->items[0].body, DELTA("It is REDACTED") DELTA("") DELTA(".") "data: [DONE]\n\n"));
     CU_ASSERT_EQUAL(str_find(c->source, STR("defghi")), SIZE_MAX);
     struct sched *real = t.rig.sched;
     t.rig.sched = sched_virtual(t.rig.loop);
     struct player *p = player_new(&(struct player_options){.cassette = c, .sched = t.rig.sched});
     t.http = player_transport(p);
     ask("{\"messages\":[]}", NULL);
+    rig_without_ids(&t.rig.heard);
     RIG_HEARD(&t.rig, "200[1]@1 +" DELTA("It is REDACTED") "@1 +" DELTA("") "@2 +" DELTA(
                           ".") "data: [DONE]\n\n@3 .clean@3");
     ask(SAID("It is REDACTED."), NULL);
@@ -500,12 +511,12 @@ static void an_error_that_quotes_its_requests_key_is_written_without(void)
     close_recorder();
     struct cassette *c = load();
     CU_ASSERT_EQUAL_FATAL(c->n, 3);
-    CU_ASSERT(str_is(c->items[0].body, "{\"error\":\"REDACTED, REDACTED\"}"));
+    CU_ASSERT(says(c->items[0].body, "{\"error\":\"REDACTED, REDACTED\"}"));
     CU_ASSERT_EQUAL_FATAL(c->items[0].n_chunks, 2);
     CU_ASSERT_EQUAL(c->items[0].chunks[0].bytes, 18); /* to the end of the first REDACTED */
     CU_ASSERT_EQUAL(c->items[0].chunks[1].bytes, 12);
-    CU_ASSERT(str_is(c->items[1].body, "{ \"error\": \"REDACTED\"}"));
-    CU_ASSERT(str_is(c->items[2].detail, "REDACTED is no host"));
+    CU_ASSERT(says(c->items[1].body, "{ \"error\": \"REDACTED\"}"));
+    CU_ASSERT(says(c->items[2].detail, "REDACTED is no host"));
     cassette_free(c);
     rig_end(&t.rig);
 }

@@ -35,6 +35,9 @@ struct tool_run *rig_call(struct rig *r, struct toolbox *t, const char *name, co
 #define RIG_HEARD(r, want) rig_heard(__FILE__, __LINE__, (r), (want))
 void rig_heard(const char *file, int line, struct rig *r, const char *want);
 
+/* The text of b, with a NUL behind it, and each REDACTED without the id of what it hides. */
+const char *rig_without_ids(struct buf *b);
+
 /* Whether `text` holds `part`; shows both when not. */
 #define CHECK_HOLDS(text, part) rig_holds(__FILE__, __LINE__, (text), (part))
 void rig_holds(const char *file, int line, struct str text, const char *part);

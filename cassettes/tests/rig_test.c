@@ -131,6 +131,18 @@ void rig_heard(const char *file, int line, struct rig *r, const char *want)
     buf_clear(&r->heard);
 }
 
+const char *rig_without_ids(struct buf *b)
+{
+    struct buf plain = {0};
+    cassette_forget_ids(buf_str(b), &plain);
+    buf_clear(b);
+    buf_add(b, buf_str(&plain));
+    buf_char(b, '\0');
+    buf_free(&plain);
+    b->n--;
+    return b->p;
+}
+
 void rig_holds(const char *file, int line, struct str text, const char *part)
 {
     bool holds = str_find(text, str_of(part)) != SIZE_MAX;

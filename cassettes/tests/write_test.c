@@ -284,6 +284,7 @@ static void no_known_key_shape_is_written(void)
         it.detail = str_of(secrets[i]);
         cassette_add_interaction(&out, &it);
         CU_ASSERT_EQUAL(str_find(buf_str(&out), str_of(secrets[i])), SIZE_MAX);
+        rig_without_ids(&out);
         CHECK_HOLDS(buf_str(&out),
                     "{\"a\":\"x\\nREDACTED\",\"b\":\"Bearer REDACTED\",\"c\":\"kept\"}");
         CHECK_HOLDS(buf_str(&out), "        \"a\": \"x\\nREDACTED\",\n");
@@ -387,8 +388,7 @@ static void no_key_is_written_however_a_body_says_it(void)
         struct buf out = {0};
         struct buf parts = {0};
         cassette_redact_answer(&it, (struct str){NULL, 0}, &out, &parts);
-        buf_char(&out, '\0');
-        CHECK_TEXT(out.p, bodies[i][1]);
+        CHECK_TEXT(rig_without_ids(&out), bodies[i][1]);
         buf_free(&parts);
         buf_free(&out);
     }
@@ -414,13 +414,13 @@ static void a_text_is_judged_alike_in_every_place(void)
         buf_char(&request, '{');
         json_put_text(&request, "content", str_of(texts[i].said));
         buf_char(&request, '}');
+        cassette_redact_text(str_of(texts[i].said), &tool);
         buf_char(&want, '{');
-        json_put_text(&want, "content", str_of(texts[i].kept));
+        json_put_text(&want, "content", buf_str(&tool));
         buf_char(&want, '}');
         cassette_redact_json(buf_str(&request), &got);
         CU_ASSERT(str_eq(buf_str(&got), buf_str(&want)));
-        cassette_redact_text(str_of(texts[i].said), &tool);
-        CU_ASSERT(str_is(buf_str(&tool), texts[i].kept));
+        CHECK_TEXT(rig_without_ids(&tool), texts[i].kept);
         buf_free(&request);
         buf_free(&want);
         buf_free(&got);
@@ -444,8 +444,7 @@ static void secrets_leave_urls(void)
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         struct buf out = {0};
         bool changed = cassette_redact_url(str_of(urls[i][0]), &out);
-        buf_char(&out, '\0');
-        CHECK_TEXT(out.p, urls[i][1]);
+        CHECK_TEXT(rig_without_ids(&out), urls[i][1]);
         CU_ASSERT(changed == (strcmp(urls[i][0], urls[i][1]) != 0));
         buf_free(&out);
     }
@@ -461,7 +460,7 @@ static void chunks_follow_a_redaction(void)
     CU_ASSERT_EQUAL_FATAL(it.body.n, 30);
     cassette_add_interaction(&out, &it);
     /* "data\n" + "REDACTED" + "" + "\nz\n": the third began and ended inside the key. */
-    CHECK_HOLDS(buf_str(&out), "chunks: [[1, 5], [2, 8], [3, 0], [4, 3]]");
+    CHECK_HOLDS(buf_str(&out), "chunks: [[1, 5], [2, 17], [3, 0], [4, 3]]");
     buf_free(&out);
 }
 
