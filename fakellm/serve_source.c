@@ -1,0 +1,228 @@
+/* What answers a session: its script, its cassette, or the upstream with a recorder around it. */
+#include <stdlib.h>
+
+#include "fakellm/serve_int.h"
+#include "kernel/drive/endpoint.h"
+#include "kernel/drive/files.h"
+
+/* What a folder's files end with. */
+static const char *ending_of(enum serve_source source)
+{
+    return source == SERVE_SCRIPT ? ".script.yaml" : ".yaml";
+}
+
+static int source_load(struct serve *v, const char *path, struct str name, struct err *e)
+{
+    struct source *s = &v->sources[v->n_sources];
+    *s = (struct source){.name = arena_str(v->arena, name)};
+    struct buf warning = {0};
+    int rc = v->options.source == SERVE_SCRIPT ? fake_load(path, &s->script, e)
+                                               : cassette_load(path, &s->cassette, &warning, e);
+    if (rc == 0) {
+        v->n_sources++;
+        if (warning.n > 0 && v->options.note != NULL) {
+            v->options.note(v->options.ctx, buf_str(&warning));
+        }
+    }
+    buf_free(&warning);
+    return rc;
+}
+
+static int load_folder(struct serve *v, struct err *e)
+{
+    const char *ending = ending_of(v->options.source);
+    struct str *names;
+    size_t n = 0;
+    int rc = dir_list(v->arena, v->options.path, ending, &names, &n, e);
+    if (rc == 0 && n == 0) {
+        rc = err_set(e, ERR_NOT_FOUND, "%s: no file in this folder ends with %s", v->options.path,
+                     ending);
+    }
+    v->sources = mem_zero(n * sizeof *v->sources);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct str name = str_slice(names[i], 0, names[i].n - str_of(ending).n);
+        rc = source_load(v, path_join(v->arena, v->options.path, names[i].p), name, e);
+    }
+    return rc;
+}
+
+int sources_load(struct serve *v, struct err *e)
+{
+    if (v->options.source == SERVE_RECORD) {
+        return dir_make(v->options.path, e);
+    }
+    if (path_is_dir(v->options.path)) {
+        return load_folder(v, e);
+    }
+    v->sources = mem_zero(sizeof *v->sources);
+    return source_load(v, v->options.path, STR(""), e);
+}
+
+void sources_free(struct serve *v)
+{
+    for (size_t i = 0; i < v->n_sources; i++) {
+        fake_free(v->sources[i].script);
+        cassette_free(v->sources[i].cassette);
+    }
+    free(v->sources);
+}
+
+/* The part of a session's name that names its file. */
+static struct str file_name(struct str session)
+{
+    return str_slice(session, 0, str_find(session, STR("~")));
+}
+
+static const struct source *source_find(const struct serve *v, struct str session)
+{
+    struct str name = file_name(session);
+    for (size_t i = 0; i < v->n_sources; i++) {
+        if (v->sources[i].name.n == 0 || str_eq(v->sources[i].name, name)) {
+            return &v->sources[i];
+        }
+    }
+    return NULL;
+}
+
+static void open_script(struct session *s, const struct source *from)
+{
+    s->fake = fake_session_new(from->script);
+    s->transport = transport_fake(s->fake, s->sched);
+}
+
+static void open_cassette(struct session *s, const struct source *from)
+{
+    struct player_options o = {
+        .cassette = from->cassette, .match = s->serve->options.match, .sched = s->sched};
+    s->player = player_new(&o);
+    s->transport = player_transport(s->player);
+}
+
+static int open_upstream(struct session *s, struct err *e)
+{
+    struct serve *v = s->serve;
+    struct recorder_options o = {
+        .path = arena_printf(s->arena, "%s/%.*s.yaml", v->options.path, STR_FMT(s->name)).p,
+        .overwrite = v->options.overwrite,
+        .run = arena_printf(s->arena, "%012llx", (unsigned long long)(random_u64() >> 16)),
+        .seed = random_u64() >> 11,
+        .started_at = time_text(s->arena, clock_unix_ms()),
+        .sched = s->sched,
+    };
+    int rc = recorder_new(&o, &s->recorder, e);
+    if (rc == 0) {
+        s->upstream = transport_curl(v->options.loop, s->sched, TRANSPORT_LIMITS_DEFAULT);
+        s->transport = recorder_transport(s->recorder, s->upstream);
+    }
+    return rc;
+}
+
+int source_open(struct session *s, struct err *e)
+{
+    struct serve *v = s->serve;
+    if (v->options.source == SERVE_RECORD) {
+        return open_upstream(s, e);
+    }
+    const struct source *from = source_find(v, s->name);
+    if (from == NULL) {
+        return err_set(e, ERR_NOT_FOUND, "there is no %s/%.*s%s for session \"%.*s\"",
+                       v->options.path, STR_FMT(file_name(s->name)), ending_of(v->options.source),
+                       STR_FMT(s->name));
+    }
+    if (v->options.source == SERVE_SCRIPT) {
+        open_script(s, from);
+    } else {
+        open_cassette(s, from);
+    }
+    return 0;
+}
+
+static void free_transport(struct transport *t)
+{
+    if (t != NULL) {
+        t->ops->free(t);
+    }
+}
+
+void source_close(struct session *s)
+{
+    struct serve *v = s->serve;
+    struct err e;
+    int rc = s->recorder != NULL ? recorder_close(s->recorder, &e) : 0;
+    if (rc != 0 && v->rc == 0) {
+        v->rc = rc;
+        v->error = e;
+    }
+    free_transport(s->upstream);
+    if (s->fake != NULL) { /* a player's and a recorder's transports are theirs */
+        free_transport(s->transport);
+    }
+    fake_session_free(s->fake);
+    player_free(s->player);
+    s->recorder = NULL;
+    s->upstream = NULL;
+    s->transport = NULL;
+    s->fake = NULL;
+    s->player = NULL;
+}
+
+bool source_leftover(struct session *s, struct buf *out)
+{
+    struct str left = {0};
+    if (s->requests == 0) { /* it was reset: nobody has begun with it */
+        return false;
+    }
+    if (s->fake != NULL) {
+        left = fake_leftover(s->fake);
+    } else if (s->player != NULL) {
+        struct player_report r = player_report(s->player);
+        left = r.unused > 0 ? r.unused_text : left;
+    }
+    if (left.n > 0) {
+        buf_fmt(out, "session %.*s: ", STR_FMT(s->name));
+        buf_add(out, left);
+    }
+    return left.n > 0;
+}
+
+/* ---- what the upstream is asked ---- */
+
+/* Headers between two neighbours, and those that are ours. */
+static bool stays_here(struct str name)
+{
+    static const char *const names[] = {
+        "connection", "content-length", "host",    "keep-alive",        "proxy-connection",
+        "te",         "trailer",        "upgrade", "transfer-encoding", "accept-encoding",
+        "expect"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (str_is_nocase(name, names[i])) {
+            return true;
+        }
+    }
+    return str_starts_nocase(name, "x-assay-");
+}
+
+struct http_request source_request(const struct session *s, const struct http_request *rq,
+                                   struct arena *arena)
+{
+    struct str base = s->serve->options.upstream;
+    struct http_request out = *rq;
+    if (s->recorder == NULL) {
+        return out;
+    }
+    while (str_ends(base, "/")) {
+        base.n--;
+    }
+    bool doubled = str_ends(base, "/v1") && str_starts(rq->url, "/v1/");
+    struct str path = str_slice(rq->url, doubled ? 3 : 0, rq->url.n);
+    out.url = arena_printf(arena, "%.*s%.*s", STR_FMT(base), STR_FMT(path));
+    struct http_header *headers = arena_array(arena, rq->n_headers, sizeof *headers);
+    out.headers = headers;
+    out.n_headers = 0;
+    for (size_t i = 0; i < rq->n_headers; i++) {
+        if (!stays_here(rq->headers[i].name)) {
+            headers[out.n_headers++] = rq->headers[i];
+        }
+    }
+    return out;
+}
