@@ -29,7 +29,7 @@ struct sub_verb {
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
 extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_serve, verb_trace;
+    verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace;
 
 /* ---- run.c ---- */
 
@@ -115,6 +115,8 @@ int prices_open(const char *path, struct prices **out, struct err *e) MUST_CHECK
 int temperature_check(const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
+/* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
+int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
 
 /* ---- settings.c: how the loop behaves ---- */

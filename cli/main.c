@@ -10,7 +10,7 @@
 
 static const struct verb *const verbs[] = {&verb_run,   &verb_chat,   &verb_resume,   &verb_fork,
                                            &verb_eval,  &verb_golden, &verb_cassette, &verb_fake,
-                                           &verb_serve, &verb_trace};
+                                           &verb_serve, &verb_record, &verb_replay,   &verb_trace};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static int help(void)

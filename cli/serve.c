@@ -82,7 +82,9 @@ static int source_of(const struct flags *f, struct serve_options *o, struct err 
     }
     o->source = f->script != NULL ? SERVE_SCRIPT : f->replay != NULL ? SERVE_REPLAY : SERVE_RECORD;
     o->path = f->script != NULL ? f->script : f->replay != NULL ? f->replay : f->record;
-    o->upstream = str_of(f->upstream);
+    for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES; w++) {
+        o->upstream[w] = str_of(f->upstream);
+    }
     if ((o->source == SERVE_RECORD) != (f->upstream != NULL)) {
         return err_set(e, ERR_USAGE, "--record goes with --upstream URL: the endpoint to record");
     }
@@ -93,13 +95,8 @@ static int source_of(const struct flags *f, struct serve_options *o, struct err 
         return err_set(e, ERR_USAGE, "--mode goes with --record");
     }
     o->real_time = o->source != SERVE_REPLAY;
-    if (f->speed != NULL && strcmp(f->speed, "real") != 0 && strcmp(f->speed, "none") != 0) {
-        return err_set(e, ERR_USAGE, "--speed is real or none, found \"%s\"", f->speed);
-    }
-    if (f->speed != NULL) {
-        o->real_time = strcmp(f->speed, "real") == 0;
-    }
-    return o->source == SERVE_RECORD ? base_url_check(o->upstream, e) : 0;
+    int rc = speed_parse(f->speed, &o->real_time, e);
+    return rc == 0 && o->source == SERVE_RECORD ? base_url_check(str_of(f->upstream), e) : rc;
 }
 
 /* What the callbacks of a server that runs know. */

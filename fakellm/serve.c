@@ -363,7 +363,7 @@ static void start_hop(struct session *s, struct exchange *x, const struct http_r
     struct http_sink sink = {.ctx = h, .head = on_head, .body = on_body, .end = on_end};
     sched_touch(s->sched);
     struct arena *arena = arena_new();
-    struct http_request inner = source_request(s, rq, arena);
+    struct http_request inner = source_request(s, rq, f, arena);
     h->call = s->transport->ops->start(s->transport, &inner, sink);
     arena_free(arena);
 }
@@ -436,7 +436,9 @@ int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
     v->options.address = arena_str(v->arena, str_of(o->address)).p;
     v->options.path = arena_str(v->arena, str_of(o->path)).p;
     v->options.token = arena_str(v->arena, o->token);
-    v->options.upstream = arena_str(v->arena, o->upstream);
+    for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
+        v->options.upstream[f] = arena_str(v->arena, o->upstream[f]);
+    }
     int rc = sources_load(v, e);
     if (rc == 0) {
         rc = listen_on(v, e);

@@ -14,7 +14,8 @@
 enum serve_source {
     SERVE_SCRIPT, /* path: a script for every session, or a folder of NAME.script.yaml */
     SERVE_REPLAY, /* path: a cassette for every session, or a folder of NAME.yaml */
-    SERVE_RECORD  /* path: a folder that gets NAME.yaml; upstream is asked */
+    SERVE_RECORD /* path: a folder that gets NAME.yaml, or with .yaml at its end the cassette of the
+                    session "main", the only one then; upstream is asked */
 };
 
 struct serve_options {
@@ -25,7 +26,8 @@ struct serve_options {
                             goes nowhere else); n 0 = nothing */
     enum serve_source source;
     const char *path;
-    struct str upstream; /* SERVE_RECORD: its base URL; /v1 at its end is not doubled */
+    struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; /v1 at their end is
+                               not doubled */
     bool overwrite; /* SERVE_RECORD: existing cassettes are replaced when their session begins */
     enum cassette_match match; /* SERVE_REPLAY */
     bool real_time; /* waits of a script or recording are waited; else they take no time */

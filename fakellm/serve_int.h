@@ -83,7 +83,7 @@ bool source_leftover(struct session *s, struct buf *out);
 /* The request as what answers the session wants it: to the upstream's address, without what is
  * between the client and us. New parts in arena. */
 struct http_request source_request(const struct session *s, const struct http_request *rq,
-                                   struct arena *arena);
+                                   enum wire_format f, struct arena *arena);
 
 /* ---- serve.c ---- */
 

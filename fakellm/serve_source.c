@@ -11,6 +11,12 @@ static const char *ending_of(enum serve_source source)
     return source == SERVE_SCRIPT ? ".script.yaml" : ".yaml";
 }
 
+/* Whether a recording goes into one file. */
+static bool is_one_cassette(const char *path)
+{
+    return str_ends(str_of(path), ".yaml") && !path_is_dir(path);
+}
+
 static int source_load(struct serve *v, const char *path, struct str name, struct err *e)
 {
     struct source *s = &v->sources[v->n_sources];
@@ -49,7 +55,7 @@ static int load_folder(struct serve *v, struct err *e)
 int sources_load(struct serve *v, struct err *e)
 {
     if (v->options.source == SERVE_RECORD) {
-        return dir_make(v->options.path, e);
+        return is_one_cassette(v->options.path) ? 0 : dir_make(v->options.path, e);
     }
     if (path_is_dir(v->options.path)) {
         return load_folder(v, e);
@@ -101,8 +107,17 @@ static void open_cassette(struct session *s, const struct source *from)
 static int open_upstream(struct session *s, struct err *e)
 {
     struct serve *v = s->serve;
+    struct str file = arena_printf(s->arena, "%s/%.*s.yaml", v->options.path, STR_FMT(s->name));
+    if (is_one_cassette(v->options.path)) {
+        file = str_of(v->options.path);
+        if (!str_is(s->name, "main")) {
+            return err_set(e, ERR_NOT_FOUND,
+                           "all is recorded into %s: for sessions of their own name a folder",
+                           v->options.path);
+        }
+    }
     struct recorder_options o = {
-        .path = arena_printf(s->arena, "%s/%.*s.yaml", v->options.path, STR_FMT(s->name)).p,
+        .path = file.p,
         .overwrite = v->options.overwrite,
         .run = arena_printf(s->arena, "%012llx", (unsigned long long)(random_u64() >> 16)),
         .seed = random_u64() >> 11,
@@ -203,9 +218,9 @@ static bool stays_here(struct str name)
 }
 
 struct http_request source_request(const struct session *s, const struct http_request *rq,
-                                   struct arena *arena)
+                                   enum wire_format f, struct arena *arena)
 {
-    struct str base = s->serve->options.upstream;
+    struct str base = s->serve->options.upstream[f];
     struct http_request out = *rq;
     if (s->recorder == NULL) {
         return out;
