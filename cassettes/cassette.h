@@ -159,4 +159,8 @@ void cassette_show(const struct cassette *c, bool json, struct buf *out);
  * different answers, an encoder newer than ours. One finding at a time to `found`. */
 void cassette_check(const struct cassette *c, void (*found)(void *ctx, const struct finding *f),
                     void *ctx);
+
+/* Finds secrets alone, all of them, each as an error with interaction, part and kind. */
+void cassette_check_secrets(const struct cassette *c,
+                            void (*found)(void *ctx, const struct finding *f), void *ctx);
 #endif
