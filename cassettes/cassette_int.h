@@ -93,6 +93,16 @@ void cassette_sort_parts(struct buf *parts);
 
 /* Appends the head of a file: version, `assay` header, `interactions:`. */
 void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at);
+/* The same with rules (NULL = none). */
+void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
+                              const struct rules *rules);
+
+/* ---- rules.c ---- */
+
+/* Appends a meaning (cassette_meaning; json: whether it is JSON) as the rules leave it. False,
+ * nothing appended: no rule is for such a request. */
+bool cassette_rules_apply(const struct rules *r, struct str uri, struct str meaning, bool json,
+                          struct buf *out);
 
 /* ---- key.c: what a request means ---- */
 
@@ -113,6 +123,12 @@ struct str cassette_request_path(struct str uri);
  * bytes where it is no JSON; credentials redacted as in a file. json: the body as a value, or
  * NULL. */
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out);
+
+/* The same by rules (NULL = none), and the key that goes with it. */
+void cassette_meaning_by(const struct rules *rules, struct str uri, struct str body,
+                         const struct val *json, struct buf *out);
+struct key cassette_key_by(const struct rules *rules, struct str method, struct str uri,
+                           struct str body, const struct val *json);
 
 /* By path, method and meaning; by path and method alone. */
 struct key cassette_key_of_request(struct str method, struct str uri, struct str body,

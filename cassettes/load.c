@@ -26,7 +26,8 @@ static const char *const request_keys[] = {"method", "uri", "headers", "body", N
 static const char *const response_keys[] = {"status", "headers", "body", "assay", NULL};
 static const char *const item_keys[] = {"request", "response", NULL};
 static const char *const top_keys[] = {"version", "assay", "interactions", NULL};
-static const char *const header_keys[] = {"format", "encoder", "run", "seed", "started_at", NULL};
+static const char *const header_keys[] = {"format",     "encoder", "run",       "seed",
+                                          "started_at", "ignore",  "normalise", NULL};
 static const char *const timing_keys[] = {"at_ms",  "took_ms", "ended", "detail",
                                           "chunks", "call_id", NULL};
 static const char *const status_keys[] = {"code", "message", NULL};
@@ -356,6 +357,25 @@ static int read_item(struct loader *l, const struct val *v, struct interaction *
     return rc;
 }
 
+/* A list of rules of the header. */
+static int read_rules(struct loader *l, const struct val *header, const char *key,
+                      enum cassette_rule_kind kind)
+{
+    struct str *texts = NULL;
+    size_t n = 0;
+    struct err why;
+    int rc = doc_strings(l->d, header, key, "a rule", &texts, &n, l->e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (l->c->rules == NULL) {
+            l->c->rules = cassette_rules_new();
+        }
+        if (cassette_rules_add(l->c->rules, kind, texts[i], &why) != 0) {
+            rc = doc_fail(l->d, val_item(val_get(header, key), i), l->e, "%s", why.message);
+        }
+    }
+    return rc;
+}
+
 static int read_assay_header(struct loader *l, const struct val *root)
 {
     const struct val *v = NULL;
@@ -387,6 +407,12 @@ static int read_assay_header(struct loader *l, const struct val *root)
     }
     if (rc == 0) {
         rc = doc_str(l->d, v, "started_at", DOC_OPTIONAL, &l->c->started_at, l->e);
+    }
+    if (rc == 0) {
+        rc = read_rules(l, v, "ignore", RULE_IGNORE);
+    }
+    if (rc == 0) {
+        rc = read_rules(l, v, "normalise", RULE_NORMALISE);
     }
     int64_t started_ms;
     const struct str started = l->c->started_at;
@@ -444,7 +470,9 @@ static bool is_finished(struct str text)
 
 static void warn_torn(struct cassette *c, size_t n, const char *mend, struct buf *warning)
 {
+    size_t at = last_item_at(c->source);
     c->torn = true;
+    c->whole = at == SIZE_MAX ? c->source.n : at;
     if (warning != NULL) {
         buf_fmt(warning, "%s: the recording was cut off in interaction %zu, which is left out%s%s",
                 c->path, n, n > 1 ? "; those before it are whole" : "", mend);
@@ -550,6 +578,7 @@ int cassette_parse(const char *path, struct str text, struct cassette **out, str
     struct val *root = NULL;
     bool cut = false;
     c->source = arena_str(c->arena, text);
+    c->whole = c->source.n;
     int rc = parse_yaml(c, c->source, &root, &cut, e);
     if (rc == 0) {
         struct loader l = {{c->arena, c->path}, c, e};
@@ -578,6 +607,7 @@ int cassette_load(const char *path, struct cassette **out, struct buf *warning, 
 void cassette_free(struct cassette *c)
 {
     if (c != NULL) {
+        cassette_rules_free(c->rules);
         arena_free(c->arena);
         free(c);
     }

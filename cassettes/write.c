@@ -504,12 +504,37 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
     buf_free(&parts);
 }
 
-void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at)
+/* "ignore" or "normalise": the rules of one kind as a list, with a comma before it. */
+static void add_rules(struct buf *out, const char *key, enum cassette_rule_kind kind,
+                      const struct rules *rules)
+{
+    bool any = false;
+    for (size_t i = 0; i < cassette_rules_count(rules); i++) {
+        enum cassette_rule_kind its;
+        struct str text = cassette_rules_text(rules, i, &its);
+        if (its == kind) {
+            buf_fmt(out, any ? ", " : ", %s: [", key);
+            add_quoted(out, text);
+            any = true;
+        }
+    }
+    buf_addz(out, any ? "]" : "");
+}
+
+void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
+                              const struct rules *rules)
 {
     buf_fmt(out, "version: 1\nassay: {format: %d, encoder: %d, run: ", CASSETTE_FORMAT,
             WIRE_ENCODER_VERSION);
     add_word(out, run);
     buf_fmt(out, ", seed: %llu, started_at: ", (unsigned long long)seed);
     add_quoted(out, started_at);
+    add_rules(out, "ignore", RULE_IGNORE, rules);
+    add_rules(out, "normalise", RULE_NORMALISE, rules);
     buf_addz(out, "}\ninteractions:\n");
+}
+
+void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at)
+{
+    cassette_add_header_with(out, run, seed, started_at, NULL);
 }
