@@ -9,11 +9,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 64 * 1024, TEMP_TRIES = 16 };
+enum {
+    READ_BYTES = 64 * 1024,
+    TEMP_TRIES = 16,
+    FILES_OPEN_MAX = 1 << 20,
+    FILES_OPEN_GUESS = 256 /* where the system does not say */
+};
 
 /* ---- errors: the path stands in e->file, the reason in words in e->message ---- */
 
@@ -425,6 +431,22 @@ const char *path_join(struct arena *arena, const char *dir, const char *name)
 }
 
 /* ---- clock and randomness ---- */
+
+size_t files_open_max(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        return FILES_OPEN_GUESS;
+    }
+    rlim_t want = files.rlim_max < FILES_OPEN_MAX ? files.rlim_max : FILES_OPEN_MAX;
+    if (files.rlim_cur < want) {
+        struct rlimit raised = {want, files.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            files = raised;
+        }
+    }
+    return files.rlim_cur < FILES_OPEN_MAX ? (size_t)files.rlim_cur : FILES_OPEN_MAX;
+}
 
 int64_t clock_unix_ms(void)
 {

@@ -49,6 +49,10 @@ const char *path_dir(struct arena *arena, const char *path);
 /* dir/name, or name when it is absolute or dir is "."; in arena. */
 const char *path_join(struct arena *arena, const char *dir, const char *name);
 
+/* How many files this process may have open: the system's soft limit, first raised to the hard one
+ * (at most 2^20). */
+size_t files_open_max(void);
+
 /* Unix time in milliseconds; random 64 bits from the system. */
 int64_t clock_unix_ms(void);
 uint64_t random_u64(void);
