@@ -10,23 +10,24 @@ void wire_add_key(struct buf *out, const char *name)
     buf_addz(out, "\":");
 }
 
-static void add_calls(struct buf *out, const struct message *m)
+static void add_calls(struct buf *out, const struct llm_request *rq, const struct message *m)
 {
     wire_add_key(out, "tool_calls");
     for (size_t i = 0; i < m->n_calls; i++) {
         const struct tool_call *call = &m->calls[i];
+        char room[HISTORY_NAME_MAX];
         buf_addz(out, i == 0 ? "[{\"id\":" : ",{\"id\":");
         json_add_string(out, call->id);
         buf_addz(out, ",\"type\":\"function\",\"function\":{\"name\":");
-        json_add_string(out, call->name);
+        json_add_string(out, history_name(rq->tools, rq->n_tools, call->name, room));
         wire_add_key(out, "arguments");
-        json_add_string(out, call->arguments);
+        json_add_string(out, history_arguments(call->arguments));
         buf_addz(out, "}}");
     }
     buf_char(out, ']');
 }
 
-static void add_message(struct buf *out, const struct message *m)
+static void add_message(struct buf *out, const struct llm_request *rq, const struct message *m)
 {
     buf_addz(out, "{\"role\":\"");
     switch (m->role) {
@@ -51,7 +52,7 @@ static void add_message(struct buf *out, const struct message *m)
         json_add_string(out, m->reasoning);
     }
     if (m->role == ROLE_ASSISTANT && m->n_calls > 0) {
-        add_calls(out, m);
+        add_calls(out, rq, m);
     }
     buf_char(out, '}');
 }
@@ -79,7 +80,7 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
     buf_char(out, '[');
     for (size_t i = 0; i < rq->n_messages; i++) {
         buf_addz(out, i == 0 ? "" : ",");
-        add_message(out, &rq->messages[i]);
+        add_message(out, rq, &rq->messages[i]);
     }
     buf_char(out, ']');
     if (rq->n_tools > 0) {

@@ -159,6 +159,20 @@ void responses_body(struct draft *d, const struct val *v);
 void messages_event(struct draft *d, const struct val *v);
 void messages_body(struct draft *d, const struct val *v);
 
+/* ---- history_names.c: what a model made up, as every provider takes it back ---- */
+
+enum { HISTORY_NAME_MAX = 64 };
+
+/* The name itself where it is offered or good, else in `room` one of letters, digits, _ and -, cut
+ * to what may stand there; "unnamed" for none. offered: the request's tools; NULL and 0 = not
+ * known. */
+struct str history_name(const struct tool_spec *offered, size_t n_offered, struct str name,
+                        char room[HISTORY_NAME_MAX]);
+
+/* The arguments themselves where they are a JSON object, else {}: the result of the call tells the
+ * model what was wrong with them. */
+struct str history_arguments(struct str arguments);
+
 int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
 
 /* ,"name": with its comma and quotes; for writing members after the first. */
