@@ -74,10 +74,11 @@ struct str cassette_rules_text(const struct rules *r, size_t i, enum cassette_ru
 struct cassette {
     struct arena *arena;
     const char *path;
-    struct str source; /* the file's bytes */
-    size_t whole;      /* how many of them there are before an unfinished last interaction */
-    bool ours;         /* has an `assay` header */
-    bool torn;         /* an unfinished last interaction was left out */
+    struct str source;  /* the file's bytes */
+    size_t whole;       /* how many of them there are before an unfinished last interaction */
+    bool ours;          /* has an `assay` header */
+    bool torn;          /* an unfinished last interaction was left out */
+    uint32_t torn_line; /* where that begins */
     int64_t encoder;
     struct str run;
     uint64_t seed;
@@ -214,6 +215,46 @@ int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
  * known key shapes in bodies are replaced by REDACTED, in an error also the key that its request
  * carried. */
 void cassette_add_interaction(struct buf *out, const struct interaction *it);
+
+/* Appends a whole file: ours, or for another program's recording vcrpy's form without times. No
+ * credentials are written, as above. */
+void cassette_write(const struct cassette *c, struct buf *out);
+
+/* What a redaction hides beside the credentials that it knows. */
+struct hiding {
+    const struct str *headers; /* names, of any case */
+    size_t n_headers;
+    const struct str
+        *paths; /* as JSONPath writes them: user, $.metadata.keys[0], messages[*].name */
+    size_t n_paths;
+};
+
+/* Hides the headers' values, and every string and number at the paths or beneath them, in requests,
+ * answers and the events of streams; equal ones get the same name in this file. *hidden is their
+ * count. ERR_USAGE: not a path, with what was expected; ERR_LIMIT: too many different values. */
+int cassette_hide(struct cassette *c, const struct hiding *h, size_t *hidden,
+                  struct err *e) MUST_CHECK;
+
+/* Drops the torn tail of a recording that was killed: its bytes go to a new file beside it,
+ * FILE.torn, then the file is replaced as a whole. Appends to *told what was done, or that nothing
+ * was. ERR_INPUT also when the file cannot be read without its tail, ERR_IO also when a recorder
+ * has it open. */
+int cassette_repair(const char *path, struct buf *told, struct err *e) MUST_CHECK;
+
+/* What to drop from a file; what several name is dropped once. */
+struct pruning {
+    const char *drop;  /* "3,5-7": these; NULL = not said */
+    const char *keep;  /* all but these; NULL = not said */
+    const char *model; /* whose request asks this model; NULL = not said */
+    bool duplicates;   /* whose request and answer are as in an earlier one */
+    bool failed;       /* that ended otherwise than cleanly or with a status of 400 or more */
+};
+
+/* Appends the file's text without what is pruned, the rest as it stands, byte for byte, and to
+ * *told a line for each that is dropped; *dropped is their count. ERR_USAGE: no numbers, or beyond
+ * the end; ERR_INPUT: a torn file, or one that is not written an interaction after the other. */
+int cassette_prune(const struct cassette *c, const struct pruning *what, struct buf *out,
+                   struct buf *told, size_t *dropped, struct err *e) MUST_CHECK;
 
 /* Prints every interaction readably, or as JSON lines. */
 void cassette_show(const struct cassette *c, bool json, struct buf *out);

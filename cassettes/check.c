@@ -37,11 +37,13 @@ static void check_file(struct checking *k)
 {
     const struct cassette *c = k->c;
     if (c->torn) {
-        struct str message = arena_printf(k->arena,
-                                          "the recording was cut off in interaction %zu, which is "
-                                          "left out",
-                                          c->n + 1);
-        tell(k, c->n > 0 ? &c->items[c->n - 1] : NULL, FINDING_WARNING, "torn", message);
+        struct str message =
+            arena_printf(k->arena,
+                         "the recording was cut off in interaction %zu, which is left out; to drop "
+                         "it: assay cassette repair %s",
+                         c->n + 1, c->path);
+        cassette_tell_at(k, (struct place){c->whole, c->torn_line, 1}, FINDING_WARNING, "torn",
+                         message);
     }
     if (c->ours && c->encoder > WIRE_ENCODER_VERSION) {
         struct str message = arena_printf(k->arena,
