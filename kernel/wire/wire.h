@@ -27,12 +27,20 @@ const char *wire_path(enum wire_format f);
 
 /* ---- client side ---- */
 
-/* Appends the request body as compact JSON. Of the history, names of tools that were made up and
- * have other characters than letters, digits, _ and -, or more than 64, and arguments that are no
- * JSON object, which providers refuse, are sent in a form that they take. Only what is set, keys in
- * a fixed order (model, messages, tools, stream, stream_options {"include_usage": true} when
- * streaming, temperature, max_completion_tokens). ERR_UNSUPPORTED for a format whose client side is
- * not there yet. */
+/* Appends the request body as compact JSON: only what is set, and what the provider demands, keys
+ * in a fixed order. Assistant messages go back with the provider's own parts (struct reply). Of the
+ * history, names of tools that were made up and have other characters than letters, digits, _ and
+ * -, or more than 64, and arguments that are no JSON object, which providers refuse, are sent in a
+ * form that they take; outside of Chat Completions ids of calls too.
+ *     WIRE_CHAT       model, messages, tools, stream, stream_options {"include_usage": true} when
+ *                     streaming, temperature, max_completion_tokens
+ *     WIRE_RESPONSES  model, instructions, input, tools (strict false), stream, temperature,
+ *                     max_output_tokens, store false, include ["reasoning.encrypted_content"]
+ *                     unless the model is one of those that do not reason
+ *     WIRE_MESSAGES   model, max_tokens (8192 when unset: the provider demands one), system,
+ *                     messages with alternating roles, tools, stream, temperature; texts of only
+ *                     white space are left out, results of failed calls have is_error
+ * Returns 0, or ERR_LIMIT where it does not fit into the buffer. */
 int wire_encode_request(enum wire_format f, const struct llm_request *rq, struct buf *out,
                         struct err *e) MUST_CHECK;
 
