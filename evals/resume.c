@@ -36,8 +36,7 @@ static const struct tool_spec *all_specs(struct resumed *r, const struct toolset
 
 /* ---- what the world has answered already ---- */
 
-/* The word behind "type" in a line that the kernel could have written. */
-static struct str type_of(struct str line)
+struct str log_line_type(struct str line)
 {
     const struct str key = STR("\"type\":\"");
     size_t at = str_find(str_slice(line, 0, 80), key);
@@ -85,7 +84,7 @@ static void note_end(struct count *c, const struct val *v)
 
 static void count_line(struct count *c, struct str line)
 {
-    struct str type = type_of(line);
+    struct str type = log_line_type(line);
     struct val *v = NULL;
     int64_t attempts = 1;
     if (str_is(type, "llm_reply")) {

@@ -42,6 +42,9 @@ void resumed_count(struct resumed *r, bool calls);
 int resumed_trace(const struct resumed *r, const char *path, struct appender **out,
                   struct err *e) MUST_CHECK;
 
+/* The word behind "type" in a line that the kernel has written; a view of it. */
+struct str log_line_type(struct str line);
+
 /* Checks that a log follows from what it says happened; `tools` as in resumed_open. *lines gets how
  * many were right, *ended whether the last one is a run_end. Errors as resumed_open, and ERR_STATE
  * with the first line that does not follow. */
