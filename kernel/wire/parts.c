@@ -176,7 +176,7 @@ static bool covers(struct list *l, const struct val *own)
     if (str_is(type, "message")) {
         return covers_texts(l, val_get(own, "content"));
     }
-    if (str_is(type, "tool_use") || val_is(val_get(own, "function"), VAL_OBJECT)) {
+    if (str_is(type, "tool_use")) {
         bool same = l->calls < l->m->n_calls &&
                     str_eq(l->m->calls[l->calls].id, val_text(val_get(own, "id")));
         l->calls += same;

@@ -150,6 +150,15 @@ static const struct parts_case parts_cases[] = {
     {WIRE_RESPONSES, "x", "{\"responses\":[" COMMENT "]}",
      "{\"role\":\"assistant\",\"content\":\"x\"},{\"type\":\"function_call\",\"call_id\":"
      "\"toolu_1\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\": 1}\"}"},
+    {WIRE_CHAT, "x",
+     "{\"openai\":[1,{\"extra_content\":{\"m\":1}},{\"type\":\"reasoning.text\",\"text\":\"Hm.\"},"
+     "{\"type\":\"reasoning.encrypted\",\"data\":\"g\"},null,{\"extra_content\":{\"c\":1}}]}",
+     "\"x\",\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"Hm.\"},"
+     "{\"type\":\"reasoning.encrypted\",\"data\":\"g\"}],\"tool_calls\":[{\"id\":\"toolu_1\","
+     "\"type\":"
+     "\"function\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\\\": "
+     "1}\"},\"extra_content\":"
+     "{\"c\":1}}],\"extra_content\":{\"m\":1}"},
     /* what is no list of parts */
     {WIRE_RESPONSES, "x", "{\"responses\":{\"a\":1}}",
      "{\"role\":\"assistant\",\"content\":\"x\"},{\"type\":\"function_call\",\"call_id\":"
@@ -159,25 +168,34 @@ static const struct parts_case parts_cases[] = {
      "\"toolu_1\",\"name\":\"f\",\"arguments\":\"{\\\"x\\\": 1}\"}"},
 };
 
+/* What stands around it, in the order of the formats. */
+static const struct {
+    const char *before;
+    const char *after;
+} frames[] = {
+    {"{\"model\":\"gpt-4\",\"messages\":[{\"role\":\"assistant\",\"content\":",
+     "}],\"max_completion_tokens\":1}"},
+    {"{\"model\":\"gpt-4\",\"input\":[", "],\"max_output_tokens\":1,\"store\":false}"},
+    {"{\"model\":\"gpt-4\",\"max_tokens\":1,\"messages\":[{\"role\":\"assistant\",\"content\":[",
+     "]}]}"},
+};
+
 static void sends_parts_back(void)
 {
     for (size_t i = 0; i < sizeof parts_cases / sizeof parts_cases[0]; i++) {
         const struct parts_case *c = &parts_cases[i];
         struct message m = {.role = ROLE_ASSISTANT,
                             .content = str_of(c->content),
+                            .reasoning = STR("Well."),
                             .parts = str_of(c->parts),
                             .calls = calls,
                             .n_calls = 1};
         struct llm_request rq = {
             .model = STR("gpt-4"), .messages = &m, .n_messages = 1, .max_tokens = 1};
         struct buf want = {0};
-        buf_addz(&want, c->format == WIRE_MESSAGES ? "{\"model\":\"gpt-4\",\"max_tokens\":1,"
-                                                     "\"messages\":[{\"role\":\"assistant\","
-                                                     "\"content\":["
-                                                   : "{\"model\":\"gpt-4\",\"input\":[");
+        buf_addz(&want, frames[c->format].before);
         buf_addz(&want, c->want);
-        buf_addz(&want, c->format == WIRE_MESSAGES ? "]}]}"
-                                                   : "],\"max_output_tokens\":1,\"store\":false}");
+        buf_addz(&want, frames[c->format].after);
         buf_char(&want, '\0');
         check_request(c->format, &rq, want.p);
         buf_free(&want);
