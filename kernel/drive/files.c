@@ -217,6 +217,30 @@ int file_replace(const char *path, struct str data, struct err *e)
     return rc;
 }
 
+int file_swap(const char *path, const char *like, struct str data, struct err *e)
+{
+    struct stat st;
+    struct arena *arena = arena_new();
+    const char *temp = arena_printf(arena, "%s.tmp", path).p;
+    int fd = -1, reason = stat(like, &st) == 0 ? 0 : errno;
+    if (reason == 0) {
+        unlink(temp); /* of one that was killed */
+        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 0666);
+        reason = fd < 0 ? errno : write_all(fd, data);
+    }
+    if (fd >= 0 && close(fd) != 0 && reason == 0 && errno != EINTR) {
+        reason = errno;
+    }
+    if (reason == 0 && rename(temp, path) != 0) {
+        reason = errno;
+    }
+    if (reason != 0) {
+        unlink(temp);
+    }
+    arena_free(arena);
+    return reason == 0 ? 0 : fail_io(e, path, "cannot write", reason);
+}
+
 int file_rename(const char *from, const char *to, struct err *e)
 {
     struct arena *arena = arena_new();
@@ -408,6 +432,12 @@ bool path_is_dir(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool path_is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 const char *path_dir(struct arena *arena, const char *path)
