@@ -43,17 +43,47 @@ struct interaction {
     struct str call_id; /* tools */
 };
 
+/* ---- what of requests does not count ---- */
+
+/* Rules, in their order: parts of a request's body (or of a tool's arguments) that are left out, or
+ * whose text is normalised, before it is compared with the recordings. */
+struct rules;
+
+enum cassette_rule_kind {
+    RULE_IGNORE,   /* "PATH" */
+    RULE_NORMALISE /* "PATH=REGEX=>TEXT" */
+};
+
+/* No rules. Owned by the caller. */
+struct rules *cassette_rules_new(void);
+void cassette_rules_free(struct rules *r); /* NULL allowed */
+
+/* Adds a rule as it stands on the command line and in a cassette's head (cassettes/README.md); one
+ * that is there already is not added again. text need not outlive it. ERR_INPUT: what is wrong and
+ * where; ERR_LIMIT. */
+int cassette_rules_add(struct rules *r, enum cassette_rule_kind kind, struct str text,
+                       struct err *e) MUST_CHECK;
+/* Adds every rule of another set; from NULL = none. ERR_LIMIT. */
+int cassette_rules_add_all(struct rules *r, const struct rules *from, struct err *e) MUST_CHECK;
+
+size_t cassette_rules_count(const struct rules *r); /* NULL: 0 */
+/* The text of rule i, which lives as long as r. */
+struct str cassette_rules_text(const struct rules *r, size_t i, enum cassette_rule_kind *kind);
+
 /* One loaded file. Everything in it lives until cassette_free. */
 struct cassette {
     struct arena *arena;
     const char *path;
-    struct str source; /* the file's bytes */
-    bool ours;         /* has an `assay` header */
-    bool torn;         /* an unfinished last interaction was left out */
+    struct str source;  /* the file's bytes */
+    size_t whole;       /* how many of them there are before an unfinished last interaction */
+    bool ours;          /* has an `assay` header */
+    bool torn;          /* an unfinished last interaction was left out */
+    uint32_t torn_line; /* where that begins */
     int64_t encoder;
     struct str run;
     uint64_t seed;
     struct str started_at;
+    struct rules *rules; /* of its head; NULL = none */
     struct interaction *items;
     size_t n;
 };
@@ -70,7 +100,29 @@ void cassette_free(struct cassette *c); /* NULL allowed */
  * for), or NULL, with what the cassette holds instead appended to *why. */
 const struct interaction *cassette_session(const struct cassette *c, struct buf *why);
 
-enum cassette_match { CASSETTE_BODY, CASSETTE_ORDER };
+/* How old a recording is at `now_ms` (Unix): false where it is older than max_ms, or does not say
+ * when it began; why is appended to *text. */
+bool cassette_is_young(const struct cassette *c, int64_t now_ms, int64_t max_ms, struct buf *text);
+
+/* What is done with a recording that is there, and with none (cassettes/README.md, "Modes"). */
+enum cassette_mode {
+    CASSETTE_NEW,          /* one that is there is an error: nothing is overwritten unasked */
+    CASSETTE_ONCE,         /* one that is there is replayed, none is recorded */
+    CASSETTE_NEW_EPISODES, /* one that is there is replayed, and what it lacks is added to it */
+    CASSETTE_ALL           /* recorded anew */
+};
+
+/* How a request finds its recording (cassettes/README.md, "How requests find their answer"). */
+enum cassette_match { CASSETTE_BODY, CASSETTE_ORDER, CASSETTE_RELAXED };
+
+/* Cuts the bodies of answers otherwise than they were recorded: pieces of `bytes` bytes, or where
+ * `random` of 1 to `bytes`, by `seed`. bytes 0 = as recorded. A piece comes when its last byte
+ * did. */
+struct rechunk {
+    uint32_t bytes;
+    bool random;
+    uint64_t seed;
+};
 
 /* Replays one cassette for one session: what of it was used, what missed, what differed. */
 struct player;
@@ -79,6 +131,8 @@ struct player;
 struct player_options {
     const struct cassette *cassette;
     enum cassette_match match;
+    const struct rules *rules; /* NULL = those of the cassette */
+    struct rechunk rechunk;
     struct sched *sched;
     struct str mend; /* the command that records it anew, shown under each miss; n 0 = not known */
     /* Answers the calls that are not recorded of tools that may run in a replay (built in or
@@ -86,6 +140,10 @@ struct player_options {
     struct toolbox *fallback;
     bool (*runs_without)(void *ctx, struct str name);
     void *ctx;
+    /* Answers what is not recorded, instead of a miss: requests here, calls of any tool at
+     * `fallback`, which must be there. From the first of them on the clock is real. NULL: nothing
+     * does. */
+    struct transport *live;
 };
 struct player *player_new(const struct player_options *o);
 void player_free(struct player *p); /* NULL allowed */
@@ -107,13 +165,14 @@ void player_skip_call(struct player *p, struct str name, struct str arguments);
 int64_t player_next_at(const struct player *p);
 
 /* What went wrong so far, for people, one finding a paragraph: misses (nearest recording, first
- * differing path with both values, or that the recording ends; the command that mends it), drift
- * (order), unused interactions. The lines behind a finding's first are indented by two spaces; no
- * text ends with a newline. Owned by the player. */
+ * differing path with both values, or that the recording ends; what was used and what was not; the
+ * command that mends it), drift (order, relaxed), unused interactions. The lines behind a finding's
+ * first are indented by two spaces; no text ends with a newline. Owned by the player. */
 struct player_report {
     size_t misses;
     size_t drifts;
     size_t unused;
+    size_t live; /* answered by player_options.live, or by a tool in its stead */
     struct str miss_text;
     struct str drift_text;
     struct str unused_text;
@@ -129,10 +188,14 @@ struct recorder_options {
     struct str run;
     uint64_t seed;
     struct str started_at;
+    const struct rules *rules; /* for the head; NULL = none */
+    /* A cassette that is gone on with: at its own path, or in a new file that begins as a copy.
+     * Run, seed, start and rules are then its own. NULL = a new one. */
+    const struct cassette *after;
     struct sched *sched;
 };
 /* Makes the file, and its folders where they are not there. ERR_EXISTS, ERR_INPUT: path is a
- * folder; ERR_IO, also when another recorder writes it. */
+ * folder, or nothing can be added to `after`; ERR_IO, also when another recorder writes it. */
 int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e) MUST_CHECK;
 /* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
 struct transport *recorder_transport(struct recorder *r, struct transport *inner);
@@ -140,6 +203,8 @@ struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner);
 /* The session is given up: calls that are stopped from now on are no part of the recording, so that
  * its replay ends there as a miss. */
 void recorder_abandon(struct recorder *r);
+/* How many interactions were written. */
+size_t recorder_count(const struct recorder *r);
 /* Flushes and closes; frees r. Calls still open are stopped and (unless it was abandoned) recorded
  * so: the inner seams must still live. ERR_IO when something could not be written, ERR_NET when a
  * body was too large, also earlier: the session never notices. */
@@ -151,6 +216,46 @@ int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
  * carried. */
 void cassette_add_interaction(struct buf *out, const struct interaction *it);
 
+/* Appends a whole file: ours, or for another program's recording vcrpy's form without times. No
+ * credentials are written, as above. */
+void cassette_write(const struct cassette *c, struct buf *out);
+
+/* What a redaction hides beside the credentials that it knows. */
+struct hiding {
+    const struct str *headers; /* names, of any case */
+    size_t n_headers;
+    const struct str
+        *paths; /* as JSONPath writes them: user, $.metadata.keys[0], messages[*].name */
+    size_t n_paths;
+};
+
+/* Hides the headers' values, and every string and number at the paths or beneath them, in requests,
+ * answers and the events of streams; equal ones get the same name in this file. *hidden is their
+ * count. ERR_USAGE: not a path, with what was expected; ERR_LIMIT: too many different values. */
+int cassette_hide(struct cassette *c, const struct hiding *h, size_t *hidden,
+                  struct err *e) MUST_CHECK;
+
+/* Drops the torn tail of a recording that was killed: its bytes go to a new file beside it,
+ * FILE.torn, then the file is replaced as a whole. Appends to *told what was done, or that nothing
+ * was. ERR_INPUT also when the file cannot be read without its tail, ERR_IO also when a recorder
+ * has it open. */
+int cassette_repair(const char *path, struct buf *told, struct err *e) MUST_CHECK;
+
+/* What to drop from a file; what several name is dropped once. */
+struct pruning {
+    const char *drop;  /* "3,5-7": these; NULL = not said */
+    const char *keep;  /* all but these; NULL = not said */
+    const char *model; /* whose request asks this model; NULL = not said */
+    bool duplicates;   /* whose request and answer are as in an earlier one */
+    bool failed;       /* that ended otherwise than cleanly or with a status of 400 or more */
+};
+
+/* Appends the file's text without what is pruned, the rest as it stands, byte for byte, and to
+ * *told a line for each that is dropped; *dropped is their count. ERR_USAGE: no numbers, or beyond
+ * the end; ERR_INPUT: a torn file, or one that is not written an interaction after the other. */
+int cassette_prune(const struct cassette *c, const struct pruning *what, struct buf *out,
+                   struct buf *told, size_t *dropped, struct err *e) MUST_CHECK;
+
 /* Prints every interaction readably, or as JSON lines. */
 void cassette_show(const struct cassette *c, bool json, struct buf *out);
 
@@ -159,4 +264,8 @@ void cassette_show(const struct cassette *c, bool json, struct buf *out);
  * different answers, an encoder newer than ours. One finding at a time to `found`. */
 void cassette_check(const struct cassette *c, void (*found)(void *ctx, const struct finding *f),
                     void *ctx);
+
+/* Finds secrets alone, all of them, each as an error with interaction, part and kind. */
+void cassette_check_secrets(const struct cassette *c,
+                            void (*found)(void *ctx, const struct finding *f), void *ctx);
 #endif

@@ -28,7 +28,12 @@ int cassette_undo_coding(struct interaction *it, struct arena *arena, struct err
 /* What stands instead of a part: nothing, where a credential in pieces goes on; REDACTED with an id
  * of the secret, so that different ones stay apart; REDACTED alone, for the session's own key: so
  * it stands in its log. The last that holds of overlapping parts wins. */
-enum hidden { REDACTED_REST, REDACTED_NUMBERED, REDACTED_OWN };
+enum hidden {
+    REDACTED_REST,
+    REDACTED_NUMBERED,
+    REDACTED_QUOTED, /* the same in double quotes, for a value that is no string */
+    REDACTED_OWN
+};
 
 /* A part [at, at + n) of a text that is hidden. */
 struct redacted {
@@ -70,6 +75,10 @@ bool cassette_redact_detail(struct str detail, struct str secret, struct buf *ou
 bool cassette_redact_answer(const struct interaction *it, struct str secret, struct buf *out,
                             struct buf *parts);
 
+/* Appends the text with what stands for each part (in order, apart) instead; whether there is any.
+ */
+bool cassette_put_redacted(struct str text, const struct buf *parts, struct buf *out);
+
 /* Appends a URL without its userinfo and without the values of its secret query parameters. Returns
  * whether anything was replaced. */
 bool cassette_redact_url(struct str url, struct buf *out);
@@ -83,6 +92,10 @@ void cassette_find_in_text(struct str text, struct buf *parts);
 void cassette_find_in_json(struct str json, struct buf *parts);
 void cassette_find_in_answer(const struct interaction *it, struct buf *parts);
 
+/* The JSON of a line of a stream: all of it, or the data of an event (WHATWG HTML, server-sent
+ * events). */
+struct str cassette_json_of_line(struct str line);
+
 /* The parts as an array; valid until `parts` changes. */
 struct redacted *cassette_parts(const struct buf *parts, size_t *n);
 
@@ -91,8 +104,23 @@ void cassette_sort_parts(struct buf *parts);
 
 /* ---- write.c ---- */
 
-/* Appends the head of a file: version, `assay` header, `interactions:`. */
+/* The pieces `in` of a body as they are when `parts` of it are replaced, into out (n of each). */
+void cassette_move_chunks(const struct cassette_chunk *in, size_t n, const struct buf *parts,
+                          struct cassette_chunk *out);
+
+/* Appends the head of a file: version, `assay` header (run and started_at with n 0, seed 0: left
+ * out), `interactions:`. */
 void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at);
+/* The same with rules (NULL = none). */
+void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
+                              const struct rules *rules);
+
+/* ---- rules.c ---- */
+
+/* Appends a meaning (cassette_meaning; json: whether it is JSON) as the rules leave it. False,
+ * nothing appended: no rule is for such a request. */
+bool cassette_rules_apply(const struct rules *r, struct str uri, struct str meaning, bool json,
+                          struct buf *out);
 
 /* ---- key.c: what a request means ---- */
 
@@ -113,6 +141,12 @@ struct str cassette_request_path(struct str uri);
  * bytes where it is no JSON; credentials redacted as in a file. json: the body as a value, or
  * NULL. */
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out);
+
+/* The same by rules (NULL = none), and the key that goes with it. */
+void cassette_meaning_by(const struct rules *rules, struct str uri, struct str body,
+                         const struct val *json, struct buf *out);
+struct key cassette_key_by(const struct rules *rules, struct str method, struct str uri,
+                           struct str body, const struct val *json);
 
 /* By path, method and meaning; by path and method alone. */
 struct key cassette_key_of_request(struct str method, struct str uri, struct str body,

@@ -48,6 +48,21 @@ void cassette_meaning(struct str uri, struct str body, const struct val *json, s
     arena_free(arena);
 }
 
+void cassette_meaning_by(const struct rules *rules, struct str uri, struct str body,
+                         const struct val *json, struct buf *out)
+{
+    if (cassette_rules_count(rules) == 0) {
+        cassette_meaning(uri, body, json, out);
+        return;
+    }
+    struct buf whole = {0};
+    cassette_meaning(uri, body, json, &whole);
+    if (!cassette_rules_apply(rules, uri, buf_str(&whole), json != NULL, out)) {
+        buf_add(out, buf_str(&whole));
+    }
+    buf_free(&whole);
+}
+
 static struct key hashed(const struct buf *b)
 {
     XXH128_hash_t h = XXH3_128bits(b->p, b->n);
@@ -62,15 +77,21 @@ static void add_place(struct buf *b, struct str method, struct str uri)
     buf_char(b, '\0');
 }
 
-struct key cassette_key_of_request(struct str method, struct str uri, struct str body,
-                                   const struct val *json)
+struct key cassette_key_by(const struct rules *rules, struct str method, struct str uri,
+                           struct str body, const struct val *json)
 {
     struct buf b = {0};
     add_place(&b, method, uri);
-    cassette_meaning(uri, body, json, &b);
+    cassette_meaning_by(rules, uri, body, json, &b);
     struct key key = hashed(&b);
     buf_free(&b);
     return key;
+}
+
+struct key cassette_key_of_request(struct str method, struct str uri, struct str body,
+                                   const struct val *json)
+{
+    return cassette_key_by(NULL, method, uri, body, json);
 }
 
 struct key cassette_key_of_place(struct str method, struct str uri)

@@ -26,7 +26,8 @@ static const char *const request_keys[] = {"method", "uri", "headers", "body", N
 static const char *const response_keys[] = {"status", "headers", "body", "assay", NULL};
 static const char *const item_keys[] = {"request", "response", NULL};
 static const char *const top_keys[] = {"version", "assay", "interactions", NULL};
-static const char *const header_keys[] = {"format", "encoder", "run", "seed", "started_at", NULL};
+static const char *const header_keys[] = {"format",     "encoder", "run",       "seed",
+                                          "started_at", "ignore",  "normalise", NULL};
 static const char *const timing_keys[] = {"at_ms",  "took_ms", "ended", "detail",
                                           "chunks", "call_id", NULL};
 static const char *const status_keys[] = {"code", "message", NULL};
@@ -356,6 +357,25 @@ static int read_item(struct loader *l, const struct val *v, struct interaction *
     return rc;
 }
 
+/* A list of rules of the header. */
+static int read_rules(struct loader *l, const struct val *header, const char *key,
+                      enum cassette_rule_kind kind)
+{
+    struct str *texts = NULL;
+    size_t n = 0;
+    struct err why;
+    int rc = doc_strings(l->d, header, key, "a rule", &texts, &n, l->e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (l->c->rules == NULL) {
+            l->c->rules = cassette_rules_new();
+        }
+        if (cassette_rules_add(l->c->rules, kind, texts[i], &why) != 0) {
+            rc = doc_fail(l->d, val_item(val_get(header, key), i), l->e, "%s", why.message);
+        }
+    }
+    return rc;
+}
+
 static int read_assay_header(struct loader *l, const struct val *root)
 {
     const struct val *v = NULL;
@@ -388,6 +408,12 @@ static int read_assay_header(struct loader *l, const struct val *root)
     if (rc == 0) {
         rc = doc_str(l->d, v, "started_at", DOC_OPTIONAL, &l->c->started_at, l->e);
     }
+    if (rc == 0) {
+        rc = read_rules(l, v, "ignore", RULE_IGNORE);
+    }
+    if (rc == 0) {
+        rc = read_rules(l, v, "normalise", RULE_NORMALISE);
+    }
     int64_t started_ms;
     const struct str started = l->c->started_at;
     if (rc == 0 && started.p != NULL && !time_parse(started, &started_ms)) {
@@ -412,6 +438,17 @@ static bool has_top_key(struct str text, const char *word)
         text = str_slice(text, n, text.n);
     }
     return false;
+}
+
+/* Where a line (from 1) begins. */
+static size_t line_start(struct str text, uint32_t line)
+{
+    size_t at = 0;
+    for (uint32_t n = 1; n < line && at < text.n; n++) {
+        const char *newline = memchr(text.p + at, '\n', text.n - at);
+        at = newline == NULL ? text.n : (size_t)(newline - text.p) + 1;
+    }
+    return at;
 }
 
 /* Where the last line that begins with "- request:" stands, or SIZE_MAX. Inside bodies every line
@@ -442,9 +479,13 @@ static bool is_finished(struct str text)
     return finished;
 }
 
-static void warn_torn(struct cassette *c, size_t n, const char *mend, struct buf *warning)
+/* The last interaction, number n, begins in this line. */
+static void warn_torn(struct cassette *c, size_t n, uint32_t line, const char *mend,
+                      struct buf *warning)
 {
     c->torn = true;
+    c->torn_line = line;
+    c->whole = line_start(c->source, line);
     if (warning != NULL) {
         buf_fmt(warning, "%s: the recording was cut off in interaction %zu, which is left out%s%s",
                 c->path, n, n > 1 ? "; those before it are whole" : "", mend);
@@ -476,7 +517,8 @@ static bool last_is_unfinished(const struct val *root, const struct val *list)
            is_recorded(root, list->count - 1);
 }
 
-static int read_root(struct loader *l, const struct val *root, bool cut, struct buf *warning)
+/* cut: the line in which a last interaction begins that could not be read; 0 = there is none. */
+static int read_root(struct loader *l, const struct val *root, uint32_t cut, struct buf *warning)
 {
     struct cassette *c = l->c;
     const struct val *list = NULL;
@@ -494,16 +536,18 @@ static int read_root(struct loader *l, const struct val *root, bool cut, struct 
         rc = doc_list(l->d, root, "interactions", DOC_OPTIONAL, &list, l->e);
     }
     if (rc != 0 || list == NULL) {
-        if (rc == 0 && cut) {
-            warn_torn(c, 1, "", warning);
+        if (rc == 0 && cut > 0) {
+            warn_torn(c, 1, cut, "", warning);
         }
         return rc;
     }
     c->n = list->count;
-    if (cut) {
-        warn_torn(c, c->n + 1, "", warning);
+    if (cut > 0) {
+        warn_torn(c, c->n + 1, cut, "", warning);
     } else if (c->ours && last_is_unfinished(root, list)) {
-        warn_torn(c, c->n--, "; if it is whole, add `assay: {}` to its response", warning);
+        warn_torn(c, c->n, list->items[c->n - 1].line,
+                  "; if it is whole, add `assay: {}` to its response", warning);
+        c->n--;
     }
     c->items = arena_array(l->d.arena, c->n, sizeof *c->items);
     for (size_t i = 0; i < c->n && rc == 0; i++) {
@@ -514,26 +558,28 @@ static int read_root(struct loader *l, const struct val *root, bool cut, struct 
 }
 
 /* What is left of a recording that was killed while it wrote its last interaction. */
-static bool parse_torn(struct cassette *c, struct str text, struct val **root)
+static bool parse_torn(struct cassette *c, struct str text, struct val **root, uint32_t *cut)
 {
     size_t at = last_item_at(text);
     if (at == SIZE_MAX || is_finished(str_slice(text, at, text.n)) ||
         yaml_parse(c->arena, c->path, str_slice(text, 0, at), YAML_CORE, root, NULL) != 0) {
         return false;
     }
+    uint32_t column;
+    text_place(text, at, cut, &column);
     const struct val *list = val_get(*root, "interactions");
     return is_recorded(*root, val_is(list, VAL_ARRAY) ? list->count : 0);
 }
 
-static int parse_yaml(struct cassette *c, struct str text, struct val **root, bool *cut,
+static int parse_yaml(struct cassette *c, struct str text, struct val **root, uint32_t *cut,
                       struct err *e)
 {
     c->ours = has_top_key(text, "assay:");
     int rc = yaml_parse(c->arena, c->path, text, c->ours ? YAML_CORE : YAML_PYYAML, root, e);
-    if (rc == ERR_INPUT && c->ours && parse_torn(c, text, root)) {
-        *cut = true;
+    if (rc == ERR_INPUT && c->ours && parse_torn(c, text, root, cut)) {
         return 0;
     }
+    *cut = 0;
     if (rc == 0 && !c->ours && val_get(*root, "assay") != NULL) {
         c->ours = true;
         rc = yaml_parse(c->arena, c->path, text, YAML_CORE, root, e);
@@ -548,8 +594,9 @@ int cassette_parse(const char *path, struct str text, struct cassette **out, str
     c->arena = arena_new();
     c->path = arena_cstr(c->arena, str_of(path));
     struct val *root = NULL;
-    bool cut = false;
+    uint32_t cut = 0;
     c->source = arena_str(c->arena, text);
+    c->whole = c->source.n;
     int rc = parse_yaml(c, c->source, &root, &cut, e);
     if (rc == 0) {
         struct loader l = {{c->arena, c->path}, c, e};
@@ -578,6 +625,7 @@ int cassette_load(const char *path, struct cassette **out, struct buf *warning, 
 void cassette_free(struct cassette *c)
 {
     if (c != NULL) {
+        cassette_rules_free(c->rules);
         arena_free(c->arena);
         free(c);
     }

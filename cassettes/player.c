@@ -1,12 +1,12 @@
 /* Replays a cassette. A request takes the first recording of its key that was not taken yet; what
  * it then says comes at the recorded milliseconds, by the scheduler alone. */
-#include "cassettes/cassette_int.h"
+#include "cassettes/player_int.h"
 #include "kernel/base/json.h"
-#include "kernel/base/text.h"
+#include "kernel/base/rng.h"
 
 #include <stdlib.h>
 
-enum { CANDIDATES_MAX = 256, PREVIEW_CHARS = 120, REPORT_BYTES_MAX = 1 << 20, TOOLS_SHOWN = 10 };
+enum { REPORT_BYTES_MAX = 1 << 20 };
 
 enum speech {
     WAITING,  /* for its timer, or for ever */
@@ -14,16 +14,19 @@ enum speech {
     STOPPED   /* stopped inside a sink call: gone when that returns */
 };
 
-/* One answer being given: of a recording, or of a miss (it NULL). */
+/* One answer being given: of a recording, or where that is NULL of somebody else or of a miss. */
 struct http_call {
     struct player *player;
     struct http_call *next;
     struct http_call **link; /* what points here */
     const struct interaction *it;
+    struct http_call *live; /* who answers instead */
     struct http_sink sink;
     struct timer *timer;
     enum speech state;
     bool head_done;
+    struct cassette_chunk *chunks; /* owned where `it` has others */
+    size_t n_chunks;
     int64_t at_ms; /* of the step that is due, since the start */
     size_t chunk;
     size_t sent; /* bytes of the body */
@@ -41,43 +44,7 @@ struct tool_run {
     struct buf detail;
 };
 
-struct player_transport {
-    struct transport base;
-    struct player *player;
-};
-
-struct player_toolbox {
-    struct toolbox base;
-    struct player *player;
-};
-
-struct player {
-    struct arena *arena;
-    struct player_options o;
-    struct index *answers; /* by what decides the answer */
-    struct index *places;  /* by path and method, for messages */
-    bool *used;
-    uint32_t *requests; /* to the place of an interaction, at the place's first one */
-    struct player_transport transport;
-    struct player_toolbox toolbox;
-    struct http_call *calls;
-    struct tool_run *runs;
-    size_t misses;
-    size_t drifts;
-    struct buf miss_text;
-    struct buf drift_text;
-    struct buf unused_text;
-};
-
 /* ---- what is asked ---- */
-
-/* A request as the player looks it up. */
-struct asked {
-    struct str method;
-    struct str uri;
-    struct str body;
-    const struct val *json;
-};
 
 static struct asked asked_of(struct arena *arena, struct str method, struct str uri,
                              struct str body)
@@ -94,236 +61,33 @@ static struct key answer_key(const struct player *p, const struct asked *a, bool
 {
     return p->o.match == CASSETTE_ORDER && !tool
                ? cassette_key_of_place(a->method, a->uri)
-               : cassette_key_of_request(a->method, a->uri, a->body, a->json);
+               : cassette_key_by(p->rules, a->method, a->uri, a->body, a->json);
 }
 
-static struct asked recorded_of(const struct interaction *it)
+/* The next recording for a request, which counts as used then, or INDEX_NONE. */
+static uint32_t take(struct player *p, const struct asked *a, bool tool)
 {
-    return (struct asked){it->method, it->uri, it->request_body, it->request_json};
-}
-
-static struct difference differences(const struct interaction *it, struct str sent)
-{
-    struct buf recorded = {0};
-    cassette_meaning(it->uri, it->request_body, it->request_json, &recorded);
-    struct difference d = cassette_difference(buf_str(&recorded), sent);
-    buf_free(&recorded);
-    return d;
-}
-
-/* ---- misses and drift, for people ---- */
-
-static void add_arguments(struct buf *out, struct str body)
-{
-    struct arena *arena = arena_new();
-    struct buf plain = {0};
-    cassette_redact_text(body, &plain);
-    buf_char(out, ' ');
-    buf_add(out, text_preview(arena, buf_str(&plain), PREVIEW_CHARS));
-    buf_free(&plain);
-    arena_free(arena);
-}
-
-static void add_asked(struct buf *out, const struct asked *a)
-{
-    struct buf url = {0};
-    cassette_redact_url(a->uri, &url);
-    buf_add(out, a->method);
-    buf_char(out, ' ');
-    buf_add(out, buf_str(&url));
-    buf_free(&url);
-    if (str_is(a->method, "CALL")) {
-        add_arguments(out, a->body);
-        return;
+    uint32_t i;
+    struct key key = answer_key(p, a, tool);
+    do {
+        i = cassette_index_take(p->answers, key);
+    } while (i != INDEX_NONE && p->used[i]);
+    if (i == INDEX_NONE && p->o.match == CASSETTE_RELAXED && !tool) {
+        i = player_nearest(p, cassette_key_of_place(a->method, a->uri), a, false);
     }
-    struct str model = val_text(val_get(a->json, "model"));
-    const struct val *messages = val_get(a->json, "messages");
-    if (messages == NULL) {
-        messages = val_get(a->json, "input");
+    if (i != INDEX_NONE) {
+        player_use(p, i);
     }
-    if (model.n > 0) {
-        buf_fmt(out, " (model %.*s", STR_FMT(utf8_prefix(model, PREVIEW_CHARS)));
-        if (val_is(messages, VAL_ARRAY)) {
-            buf_fmt(out, ", %zu message%s", messages->count, messages->count == 1 ? "" : "s");
-        }
-        buf_char(out, ')');
-    }
-}
-
-/* The recording at the same place that differs in the fewest parts, the unused before the used;
- * *best gets the difference. INDEX_NONE when there is none. */
-static uint32_t nearest(const struct player *p, struct key place, struct str sent,
-                        struct difference *best)
-{
-    uint32_t found = INDEX_NONE;
-    unsigned seen = 0;
-    for (uint32_t i = cassette_index_first(p->places, place);
-         i != INDEX_NONE && seen < CANDIDATES_MAX; i = cassette_index_after(p->places, i), seen++) {
-        struct difference d = differences(&p->o.cassette->items[i], sent);
-        bool better = found == INDEX_NONE || d.count < best->count ||
-                      (d.count == best->count && p->used[found] && !p->used[i]);
-        struct difference other = better ? *best : d;
-        if (better) {
-            *best = d;
-            found = i;
-        }
-        cassette_difference_free(&other);
-    }
-    return found;
-}
-
-/* Tools that were offered when it was recorded and are not now. Told with "; " behind. */
-static void add_lost_tools(struct buf *out, const struct interaction *it, const struct asked *a)
-{
-    struct arena *arena = arena_new();
-    enum wire_format format;
-    struct str *had = NULL;
-    struct str *has = NULL;
-    struct buf names = {0};
-    size_t lost = 0;
-    size_t n = 0;
-    size_t n_has = 0;
-    if (!it->tool && wire_of_url(it->uri, &format)) {
-        n = wire_offered_tools(format, it->request_json, arena, &had);
-        n_has = wire_offered_tools(format, a->json, arena, &has);
-    }
-    for (size_t i = 0; i < n && lost <= TOOLS_SHOWN; i++) {
-        bool kept = false;
-        for (size_t k = 0; k < n_has && !kept; k++) {
-            kept = str_eq(had[i], has[k]);
-        }
-        if (!kept && lost++ < TOOLS_SHOWN) {
-            buf_addz(&names, lost == 1 ? "" : ", ");
-            buf_add(&names, text_preview(arena, had[i], PREVIEW_CHARS));
-        }
-    }
-    if (lost > 0) {
-        buf_fmt(out, "the recording offers tool%s ", lost == 1 ? "" : "s");
-        buf_add(out, buf_str(&names));
-        buf_addz(out, lost > TOOLS_SHOWN ? ", …" : "");
-        buf_addz(out, ", which this run does not (give them with --tools, or in the golden set); ");
-    }
-    buf_free(&names);
-    arena_free(arena);
-}
-
-/* Where messages came or went, all behind them differ: their number says more. */
-static void add_message_counts(struct buf *out, const struct interaction *it, const struct asked *a)
-{
-    static const char *const keys[][2] = {{"messages", "message"}, {"input", "input item"}};
-    for (size_t i = 0; i < 2; i++) {
-        const struct val *recorded = val_get(it->request_json, keys[i][0]);
-        const struct val *sent = val_get(a->json, keys[i][0]);
-        if (val_is(recorded, VAL_ARRAY) && val_is(sent, VAL_ARRAY) &&
-            recorded->count != sent->count) {
-            buf_fmt(out, "the request has %zu %s%s, the recording %zu; ", sent->count, keys[i][1],
-                    sent->count == 1 ? "" : "s", recorded->count);
-        }
-    }
-}
-
-/* How a request differs from a recording, on one line. */
-static void add_difference(struct buf *out, const struct interaction *it, const struct asked *a,
-                           const struct difference *d)
-{
-    add_lost_tools(out, it, a);
-    add_message_counts(out, it, a);
-    buf_add(out, buf_str(&d->where));
-    if (d->count > 1) {
-        buf_fmt(out, ", and %zu%s more", d->count - 1, d->count == DIFFERENCES_MAX ? " or" : "");
-    }
-}
-
-/* Whether every recording of the place was served; *n is how many there are. */
-static bool is_used_up(const struct player *p, uint32_t first, size_t *n)
-{
-    *n = 0;
-    for (uint32_t i = first; i != INDEX_NONE; i = cassette_index_after(p->places, i)) {
-        if (!p->used[i]) {
-            return false;
-        }
-        ++*n;
-    }
-    return true;
-}
-
-static void add_nearest(struct buf *out, const struct player *p, const struct asked *a)
-{
-    struct buf sent = {0};
-    struct difference d = {0};
-    size_t n;
-    struct key place = cassette_key_of_place(a->method, a->uri);
-    uint32_t first = cassette_index_first(p->places, place);
-    if (first == INDEX_NONE) {
-        buf_addz(out, "the cassette holds nothing for this path");
-        return;
-    }
-    if (!p->o.cassette->items[first].tool && is_used_up(p, first, &n)) {
-        buf_fmt(out, "the recording holds %zu request%s to ", n, n == 1 ? "" : "s");
-        buf_add(out, cassette_request_path(a->uri));
-        buf_fmt(out, "; this is request %u", p->requests[first]);
-        return;
-    }
-    cassette_meaning(a->uri, a->body, a->json, &sent);
-    uint32_t i = nearest(p, place, buf_str(&sent), &d);
-    if (d.count == 0) {
-        buf_fmt(out, "interaction %u matched but was used already", p->o.cassette->items[i].n);
-    } else {
-        buf_fmt(out, "nearest is interaction %u%s: ", p->o.cassette->items[i].n,
-                p->used[i] ? " (used already)" : "");
-        add_difference(out, &p->o.cassette->items[i], a, &d);
-    }
-    cassette_difference_free(&d);
-    buf_free(&sent);
-}
-
-/* Texts for people end without a newline: the next finding brings it. */
-static void next_finding(struct buf *out)
-{
-    if (out->n > 0) {
-        buf_char(out, '\n');
-    }
-}
-
-/* Notes a miss; `detail` gets the one line that the session hears. */
-static void note_miss(struct player *p, const struct asked *a, struct str what, struct buf *detail)
-{
-    struct buf near = {0};
-    add_nearest(&near, p, a);
-    buf_add(detail, what);
-    buf_addz(detail, " is not in the cassette; ");
-    buf_add(detail, buf_str(&near));
-    p->misses++;
-    next_finding(&p->miss_text);
-    add_asked(&p->miss_text, a);
-    buf_fmt(&p->miss_text, ": not in %s\n  ", p->o.cassette->path);
-    buf_add(&p->miss_text, buf_str(&near));
-    if (p->o.mend.n > 0) {
-        buf_addz(&p->miss_text, "\n  to record it anew: ");
-        buf_add(&p->miss_text, p->o.mend);
-    }
-    buf_free(&near);
-}
-
-static void note_drift(struct player *p, const struct interaction *it, const struct asked *a)
-{
-    struct buf sent = {0};
-    cassette_meaning(a->uri, a->body, a->json, &sent);
-    struct difference d = differences(it, buf_str(&sent));
-    if (d.count > 0) {
-        p->drifts++;
-        next_finding(&p->drift_text);
-        buf_fmt(&p->drift_text, "interaction %u: ", it->n);
-        add_difference(&p->drift_text, it, a, &d);
-    }
-    cassette_difference_free(&d);
-    buf_free(&sent);
+    return i;
 }
 
 /* ---- HTTP ---- */
 
 static void free_call(struct http_call *call)
 {
+    if (call->it != NULL && call->chunks != call->it->chunks) {
+        free(call->chunks);
+    }
     buf_free(&call->detail);
     free(call);
 }
@@ -352,8 +116,8 @@ static int64_t next_at(const struct http_call *call)
     if (it == NULL) {
         return 0;
     }
-    if (call->chunk < it->n_chunks) {
-        return it->chunks[call->chunk].at_ms;
+    if (call->chunk < call->n_chunks) {
+        return call->chunks[call->chunk].at_ms;
     }
     return it->ended == HTTP_STOPPED ? -1 : it->took_ms;
 }
@@ -375,9 +139,9 @@ static void say_due(struct http_call *call)
         call->head_done = true;
         call->sink.head(call->sink.ctx, it->status, it->reason, it->headers, it->n_headers);
     }
-    while (call->state == SPEAKING && call->chunk < it->n_chunks &&
-           it->chunks[call->chunk].at_ms <= call->at_ms) {
-        say_body(call, (size_t)it->chunks[call->chunk++].bytes);
+    while (call->state == SPEAKING && call->chunk < call->n_chunks &&
+           call->chunks[call->chunk].at_ms <= call->at_ms) {
+        say_body(call, (size_t)call->chunks[call->chunk++].bytes);
     }
 }
 
@@ -417,6 +181,115 @@ static void speak(void *arg)
     }
 }
 
+/* ---- bodies in other pieces ---- */
+
+static size_t next_piece(const struct rechunk *how, struct rng *rng)
+{
+    return how->random ? 1 + (size_t)rng_below(rng, how->bytes) : how->bytes;
+}
+
+/* When the byte before `end` came. */
+static int64_t came_at(const struct interaction *it, size_t end, size_t *chunk, size_t *covered)
+{
+    while (*chunk < it->n_chunks && *covered + (size_t)it->chunks[*chunk].bytes < end) {
+        *covered += (size_t)it->chunks[*chunk].bytes;
+        ++*chunk;
+    }
+    return *chunk < it->n_chunks ? it->chunks[*chunk].at_ms : it->took_ms;
+}
+
+/* A call that is stopped before its body has ended leaves what is behind its last piece unsaid, as
+ * it was. */
+static void cut_anew(struct http_call *call, const struct rechunk *how)
+{
+    const struct interaction *it = call->it;
+    size_t room = it->body.n / (how->random ? 1 : how->bytes) + 1;
+    size_t chunk = 0, covered = 0;
+    struct rng rng = rng_seeded(how->seed + it->n);
+    call->chunks = mem_alloc(room * sizeof *call->chunks);
+    call->n_chunks = 0;
+    for (size_t at = 0; at < it->body.n;) {
+        size_t n = next_piece(how, &rng);
+        n = n < it->body.n - at ? n : it->body.n - at;
+        at += n;
+        int64_t came = came_at(it, at, &chunk, &covered);
+        if (it->ended == HTTP_STOPPED && chunk == it->n_chunks) {
+            break;
+        }
+        call->chunks[call->n_chunks++] = (struct cassette_chunk){came, (int64_t)n};
+    }
+}
+
+/* ---- requests ---- */
+
+static void add_call(struct player *p, struct http_call *call)
+{
+    call->player = p;
+    call->next = p->calls;
+    call->link = &p->calls;
+    if (p->calls != NULL) {
+        p->calls->link = &call->next;
+    }
+    p->calls = call;
+}
+
+static void pass_head(void *ctx, int status, struct str reason, const struct http_header *headers,
+                      size_t n_headers)
+{
+    struct http_call *call = ctx;
+    call->sink.head(call->sink.ctx, status, reason, headers, n_headers);
+}
+
+static void pass_body(void *ctx, struct str piece)
+{
+    struct http_call *call = ctx;
+    call->sink.body(call->sink.ctx, piece);
+}
+
+static void pass_end(void *ctx, enum http_end end, struct str detail)
+{
+    struct http_call *call = ctx;
+    struct http_sink sink = call->sink;
+    unlink_call(call);
+    free_call(call);
+    sink.end(sink.ctx, end, detail);
+}
+
+static void answer_live(struct http_call *call, const struct http_request *rq)
+{
+    struct player *p = call->player;
+    struct transport *live = p->o.live;
+    p->live++;
+    sched_make_real(p->o.sched);
+    call->live =
+        live->ops->start(live, rq, (struct http_sink){call, pass_head, pass_body, pass_end});
+}
+
+static void answer_recorded(struct http_call *call, const struct interaction *it,
+                            const struct asked *a)
+{
+    struct player *p = call->player;
+    call->it = it;
+    call->chunks = it->chunks;
+    call->n_chunks = it->n_chunks;
+    if (p->o.rechunk.bytes > 0 && it->body.n > 0) {
+        cut_anew(call, &p->o.rechunk);
+    }
+    if (p->o.match != CASSETTE_BODY) {
+        player_note_drift(p, it, a);
+    }
+}
+
+static void answer_miss(struct http_call *call, const struct http_request *rq,
+                        const struct asked *a)
+{
+    struct buf what = {0};
+    buf_fmt(&what, "%.*s ", STR_FMT(rq->method));
+    buf_add(&what, cassette_request_path(rq->url));
+    player_note_miss(call->player, a, buf_str(&what), &call->detail);
+    buf_free(&what);
+}
+
 static struct http_call *start_call(struct transport *t, const struct http_request *rq,
                                     struct http_sink sink)
 {
@@ -424,33 +297,21 @@ static struct http_call *start_call(struct transport *t, const struct http_reque
     struct arena *arena = arena_new();
     struct asked a = asked_of(arena, rq->method, rq->url, rq->body);
     struct http_call *call = mem_zero(sizeof *call);
-    call->player = p;
     call->sink = sink;
-    call->next = p->calls;
-    call->link = &p->calls;
-    if (p->calls != NULL) {
-        p->calls->link = &call->next;
-    }
-    p->calls = call;
+    add_call(p, call);
     uint32_t first = cassette_index_first(p->places, cassette_key_of_place(rq->method, rq->url));
-    uint32_t i = cassette_index_take(p->answers, answer_key(p, &a, false));
+    uint32_t i = take(p, &a, false);
     if (first != INDEX_NONE) {
         p->requests[first]++;
     }
-    if (i == INDEX_NONE) {
-        struct buf what = {0};
-        buf_fmt(&what, "%.*s ", STR_FMT(rq->method));
-        buf_add(&what, cassette_request_path(rq->url));
-        note_miss(p, &a, buf_str(&what), &call->detail);
-        buf_free(&what);
+    if (i != INDEX_NONE) {
+        answer_recorded(call, &p->o.cassette->items[i], &a);
+    } else if (p->o.live != NULL) {
+        answer_live(call, rq);
     } else {
-        p->used[i] = true;
-        call->it = &p->o.cassette->items[i];
-        if (p->o.match == CASSETTE_ORDER) {
-            note_drift(p, call->it, &a);
-        }
+        answer_miss(call, rq, &a);
     }
-    int64_t next = next_at(call);
+    int64_t next = call->live != NULL ? -1 : next_at(call);
     if (next >= 0) {
         speak_at(call, next);
     }
@@ -460,8 +321,11 @@ static struct http_call *start_call(struct transport *t, const struct http_reque
 
 static void stop_call(struct transport *t, struct http_call *call)
 {
-    (void)t;
+    struct transport *live = ((struct player_transport *)t)->player->o.live;
     unlink_call(call);
+    if (call->live != NULL) {
+        live->ops->stop(live, call->live);
+    }
     if (call->state == SPEAKING) {
         call->state = STOPPED;
         return;
@@ -541,13 +405,18 @@ static void answer_without_recording(struct player_toolbox *t, const struct tool
                                      struct tool_run *run, const struct asked *a)
 {
     const struct player_options *o = &t->player->o;
-    if (o->fallback != NULL && o->runs_without != NULL && o->runs_without(o->ctx, rq->name)) {
+    bool runs = o->runs_without != NULL && o->runs_without(o->ctx, rq->name);
+    if (o->live != NULL) {
+        t->player->live++;
+        sched_make_real(o->sched);
+    }
+    if (o->fallback != NULL && (runs || o->live != NULL)) {
         run->inner = o->fallback->ops->start(o->fallback, rq, (struct tool_sink){run, pass_on});
         return;
     }
     struct arena *arena = arena_new();
     struct str what = arena_printf(arena, "a call of the tool %.*s", STR_FMT(rq->name));
-    note_miss(t->player, a, what, &run->detail);
+    player_note_miss(t->player, a, what, &run->detail);
     arena_free(arena);
     run->timer = sched_post(t->player->o.sched, 0, rq->order, answer_run, run);
 }
@@ -569,11 +438,10 @@ static struct tool_run *start_run(struct toolbox *base, const struct tool_reques
     struct arena *arena = arena_new();
     struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(rq->name));
     struct asked a = asked_of(arena, STR("CALL"), uri, rq->arguments);
-    uint32_t i = cassette_index_take(p->answers, answer_key(p, &a, true));
+    uint32_t i = take(p, &a, true);
     if (i == INDEX_NONE) {
         answer_without_recording(t, rq, run, &a);
     } else {
-        p->used[i] = true;
         run->it = &p->o.cassette->items[i];
         if (run->it->ended != HTTP_STOPPED) {
             run->timer =
@@ -614,17 +482,26 @@ struct player *player_new(const struct player_options *o)
     p->o = *o;
     p->answers = cassette_index_new(arena, (uint32_t)c->n);
     p->places = cassette_index_new(arena, (uint32_t)c->n);
+    p->rules = o->rules != NULL ? o->rules : c->rules;
     p->used = arena_array(arena, c->n, sizeof *p->used);
+    p->jump = arena_array(arena, c->n, sizeof *p->jump);
+    p->recorded = arena_array(arena, c->n, sizeof *p->recorded);
     p->requests = arena_array(arena, c->n, sizeof *p->requests);
+    p->signatures = arena_array(arena, c->n, sizeof *p->signatures);
     p->miss_text.max = REPORT_BYTES_MAX;
     p->drift_text.max = REPORT_BYTES_MAX;
     p->unused_text.max = REPORT_BYTES_MAX;
     p->transport = (struct player_transport){{&transport_ops}, p};
     p->toolbox = (struct player_toolbox){{&toolbox_ops}, p};
     for (uint32_t i = 0; i < c->n; i++) {
-        struct asked a = recorded_of(&c->items[i]);
+        struct asked a = player_recorded(&c->items[i]);
+        struct key place = cassette_key_of_place(a.method, a.uri);
         cassette_index_add(p->answers, answer_key(p, &a, c->items[i].tool), i);
-        cassette_index_add(p->places, cassette_key_of_place(a.method, a.uri), i);
+        cassette_index_add(p->places, place, i);
+        p->recorded[cassette_index_first(p->places, place)]++;
+    }
+    for (uint32_t i = 0; i < c->n; i++) {
+        p->jump[i] = cassette_index_after(p->places, i);
     }
     return p;
 }
@@ -656,25 +533,16 @@ struct toolbox *player_toolbox(struct player *p)
     return &p->toolbox.base;
 }
 
-/* Marks the next recording of the key as given. */
-static void skip(struct player *p, struct key key)
-{
-    uint32_t i = cassette_index_take(p->answers, key);
-    if (i != INDEX_NONE) {
-        p->used[i] = true;
-    }
-}
-
 void player_skip_requests(struct player *p, size_t n)
 {
     for (size_t i = 0; i < p->o.cassette->n && n > 0; i++) {
         const struct interaction *it = &p->o.cassette->items[i];
-        struct asked a = recorded_of(it);
+        struct asked a = player_recorded(it);
         if (it->tool) {
             continue;
         }
         n--;
-        skip(p, answer_key(p, &a, false));
+        take(p, &a, false);
         uint32_t first =
             cassette_index_first(p->places, cassette_key_of_place(it->method, it->uri));
         p->requests[first]++;
@@ -686,13 +554,13 @@ void player_skip_call(struct player *p, struct str name, struct str arguments)
     struct arena *arena = arena_new();
     struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(name));
     struct asked a = asked_of(arena, STR("CALL"), uri, arguments);
-    skip(p, answer_key(p, &a, true));
+    take(p, &a, true);
     arena_free(arena);
 }
 
 int64_t player_next_at(const struct player *p)
 {
-    for (size_t i = 0; i < p->o.cassette->n; i++) {
+    for (size_t i = p->first_unused; i < p->o.cassette->n; i++) {
         if (!p->used[i] && !p->o.cassette->items[i].tool) {
             return p->o.cassette->items[i].at_ms;
         }
@@ -700,27 +568,9 @@ int64_t player_next_at(const struct player *p)
     return -1;
 }
 
-static size_t list_unused(struct player *p)
-{
-    size_t n = 0;
-    buf_clear(&p->unused_text);
-    for (size_t i = 0; i < p->o.cassette->n; i++) {
-        const struct interaction *it = &p->o.cassette->items[i];
-        if (p->used[i]) {
-            continue;
-        }
-        n++;
-        struct asked a = recorded_of(it);
-        next_finding(&p->unused_text);
-        buf_fmt(&p->unused_text, "interaction %u was not used: ", it->n);
-        add_asked(&p->unused_text, &a);
-    }
-    return n;
-}
-
 struct player_report player_report(struct player *p)
 {
-    struct player_report r = {p->misses, p->drifts, list_unused(p), {0}, {0}, {0}};
+    struct player_report r = {p->misses, p->drifts, player_list_unused(p), p->live, {0}, {0}, {0}};
     r.miss_text = buf_str(&p->miss_text);
     r.drift_text = buf_str(&p->drift_text);
     r.unused_text = buf_str(&p->unused_text);

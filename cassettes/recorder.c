@@ -52,7 +52,8 @@ struct recorder {
     struct recording_transport *transports;
     struct recording_toolbox *toolboxes;
     bool abandoned; /* what is stopped from now on is not written */
-    int rc;         /* the first error */
+    size_t written;
+    int rc; /* the first error */
     struct err error;
 };
 
@@ -72,6 +73,7 @@ static void append_interaction(struct recorder *r, struct interaction *it)
     it->took_ms = (int64_t)sched_now(r->sched) - it->at_ms;
     cassette_add_interaction(&text, it);
     append(r, &text);
+    r->written += r->rc == 0 ? 1 : 0;
     buf_free(&text);
 }
 
@@ -309,7 +311,8 @@ static const struct transport_ops transport_ops = {start_call, stop_call, free_t
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
 
 /* A recording's folders are made as needed; a folder is no recording. */
-static int open_file(const struct recorder_options *o, struct appender **out, struct err *e)
+static int open_file(const struct recorder_options *o, enum append_mode mode, struct appender **out,
+                     struct err *e)
 {
     if (path_is_dir(o->path) || str_ends(str_of(o->path), "/")) {
         return err_at(e, ERR_INPUT, o->path, 0, 0,
@@ -319,30 +322,113 @@ static int open_file(const struct recorder_options *o, struct appender **out, st
     struct arena *arena = arena_new();
     int rc = dir_make(path_dir(arena, o->path), e);
     arena_free(arena);
-    return rc != 0 ? rc
-                   : appender_open(o->path, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, out, e);
+    return rc != 0 ? rc : appender_open(o->path, mode, out, e);
+}
+
+static int start_file(struct recorder *r, const struct recorder_options *o, struct err *e)
+{
+    int rc = open_file(o, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
+    if (rc == ERR_EXISTS) {
+        return err_at(e, rc, o->path, 0, 0,
+                      "a cassette exists already: --mode all records it anew, new_episodes adds "
+                      "what it lacks, another --record path keeps it");
+    }
+    if (rc == 0) {
+        struct buf head = {0};
+        cassette_add_header_with(&head, o->run, o->seed, o->started_at, o->rules);
+        append(r, &head);
+        buf_free(&head);
+    }
+    return rc;
+}
+
+/* ---- going on with a cassette ---- */
+
+/* What is kept of it: all but a torn tail, to the end of a line. */
+static void add_kept(struct buf *out, const struct cassette *c)
+{
+    buf_add(out, str_slice(c->source, 0, c->whole));
+    buf_addz(out, out->n > 0 && out->p[out->n - 1] != '\n' ? "\n" : "");
+}
+
+/* Whether an interaction that is added behind the file is read as its next one: not so where
+ * another program, or a hand, wrote it in another form. */
+static int check_form(const struct cassette *c, struct err *e)
+{
+    struct buf text = {0};
+    struct cassette *longer = NULL;
+    const struct interaction probe = {
+        .method = STR("POST"), .uri = STR("http://h/"), .status = 200, .reason = STR("OK")};
+    add_kept(&text, c);
+    cassette_add_interaction(&text, &probe);
+    bool good = c->ours && cassette_parse(c->path, buf_str(&text), &longer, NULL, NULL) == 0 &&
+                longer->n == c->n + 1 && !longer->torn;
+    cassette_free(longer);
+    buf_free(&text);
+    return good ? 0
+                : err_at(e, ERR_INPUT, c->path, 0, 0,
+                         "%s, so nothing can be added to it: record it anew with --mode all, or "
+                         "bring it into our form with assay cassette import",
+                         c->ours ? "its interactions do not end the file"
+                                 : "another program recorded it");
+}
+
+/* The file is ours alone from here on: it must still be what was loaded. */
+static int check_unchanged(const struct cassette *c, struct err *e)
+{
+    struct arena *arena = arena_new();
+    struct str now;
+    int rc = file_read(arena, c->path, CASSETTE_BYTES_MAX, &now, e);
+    if (rc == 0 && !str_eq(now, c->source)) {
+        rc = err_at(e, ERR_IO, c->path, 0, 0,
+                    "another run has changed it meanwhile; start this one again");
+    }
+    arena_free(arena);
+    return rc;
+}
+
+static int go_on(struct recorder *r, const struct recorder_options *o, struct err *e)
+{
+    const struct cassette *c = o->after;
+    bool same = path_same(o->path, c->path);
+    int rc = check_form(c, e);
+    rc = rc != 0 ? rc : open_file(o, same ? APPEND_CONTINUE : APPEND_TRUNCATE, &r->file, e);
+    if (rc == 0 && same) {
+        rc = check_unchanged(c, e);
+    }
+    if (rc == 0 && same && c->whole < c->source.n) {
+        rc = file_cut(o->path, c->whole, e);
+    }
+    if (rc == 0) {
+        struct buf head = {0};
+        add_kept(&head, c);
+        struct str rest = str_slice(buf_str(&head), same ? c->whole : 0, head.n);
+        rc = rest.n == 0 ? 0 : appender_add(r->file, rest, e);
+        buf_free(&head);
+    }
+    if (rc != 0 && r->file != NULL) {
+        int closed = appender_close(r->file, NULL);
+        (void)closed; /* the first error is the one to tell */
+    }
+    return rc;
 }
 
 int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e)
 {
     struct recorder *r = mem_zero(sizeof *r);
     r->sched = o->sched;
-    int rc = open_file(o, &r->file, e);
-    if (rc == ERR_EXISTS) {
-        rc = err_at(e, rc, o->path, 0, 0,
-                    "a cassette exists already: --mode all records it anew, another --record path "
-                    "keeps it");
-    }
+    int rc = o->after != NULL ? go_on(r, o, e) : start_file(r, o, e);
     if (rc != 0) {
         free(r);
         return rc;
     }
-    struct buf head = {0};
-    cassette_add_header(&head, o->run, o->seed, o->started_at);
-    append(r, &head);
-    buf_free(&head);
     *out = r;
     return 0;
+}
+
+size_t recorder_count(const struct recorder *r)
+{
+    return r->written;
 }
 
 struct transport *recorder_transport(struct recorder *r, struct transport *inner)

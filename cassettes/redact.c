@@ -370,6 +370,7 @@ void cassette_add_redacted(struct buf *out, const struct redacted *part)
     switch (part->hidden) {
     case REDACTED_REST: break;
     case REDACTED_NUMBERED: buf_fmt(out, "%s-%08x", REDACTED_TEXT, (unsigned)part->id); break;
+    case REDACTED_QUOTED: buf_fmt(out, "\"%s-%08x\"", REDACTED_TEXT, (unsigned)part->id); break;
     case REDACTED_OWN: buf_addz(out, REDACTED_TEXT); break;
     }
 }
@@ -379,6 +380,7 @@ size_t cassette_redacted_bytes(const struct redacted *part)
     switch (part->hidden) {
     case REDACTED_REST: return 0;
     case REDACTED_NUMBERED: return sizeof REDACTED_TEXT "-01234567" - 1;
+    case REDACTED_QUOTED: return sizeof "\"" REDACTED_TEXT "-01234567\"" - 1;
     case REDACTED_OWN: return sizeof REDACTED_TEXT - 1;
     }
     return 0;
@@ -389,8 +391,7 @@ uint32_t cassette_secret_id(struct str secret)
     return (uint32_t)hash64(0, secret);
 }
 
-/* Appends the text with what stands for each part instead; whether there is any. */
-static bool put_redacted(struct str text, const struct buf *parts, struct buf *out)
+bool cassette_put_redacted(struct str text, const struct buf *parts, struct buf *out)
 {
     size_t n;
     size_t done = 0;
@@ -426,7 +427,7 @@ bool cassette_redact_text(struct str text, struct buf *out)
 {
     struct buf parts = {0};
     cassette_find_in_text(text, &parts);
-    bool any = put_redacted(text, &parts, out);
+    bool any = cassette_put_redacted(text, &parts, out);
     buf_free(&parts);
     return any;
 }
@@ -435,7 +436,7 @@ bool cassette_redact_json(struct str json, struct buf *out)
 {
     struct buf parts = {0};
     cassette_find_in_json(json, &parts);
-    bool any = put_redacted(json, &parts, out);
+    bool any = cassette_put_redacted(json, &parts, out);
     buf_free(&parts);
     return any;
 }
@@ -458,7 +459,7 @@ bool cassette_redact_answer(const struct interaction *it, struct str secret, str
     cassette_find_in_answer(it, parts);
     find_exact(it->body, secret, parts);
     cassette_sort_parts(parts);
-    return put_redacted(it->body, parts, out);
+    return cassette_put_redacted(it->body, parts, out);
 }
 
 bool cassette_redact_detail(struct str detail, struct str secret, struct buf *out)
@@ -467,7 +468,7 @@ bool cassette_redact_detail(struct str detail, struct str secret, struct buf *ou
     cassette_find_in_text(detail, &parts);
     find_exact(detail, secret, &parts);
     cassette_sort_parts(&parts);
-    bool any = put_redacted(detail, &parts, out);
+    bool any = cassette_put_redacted(detail, &parts, out);
     buf_free(&parts);
     return any;
 }

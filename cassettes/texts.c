@@ -371,8 +371,7 @@ static void list_value(struct listing *l, const struct val *v)
     }
 }
 
-/* The JSON of a line: all of it, or the data of an event (WHATWG HTML, server-sent events). */
-static struct str json_of_line(struct str line)
+struct str cassette_json_of_line(struct str line)
 {
     if (str_starts(line, "data:")) {
         line = str_slice(line, sizeof "data:" - 1, line.n);
@@ -388,7 +387,7 @@ static void list_events(struct str body, struct buf *list)
     for (size_t from = 0; from < body.n;) {
         size_t newline = str_find(str_slice(body, from, body.n), STR("\n"));
         size_t end = newline == SIZE_MAX ? body.n : from + newline + 1;
-        struct str line = json_of_line(str_slice(body, from, end));
+        struct str line = cassette_json_of_line(str_slice(body, from, end));
         struct arena *arena = arena_new();
         struct val *v = NULL;
         if (str_starts(line, "{") && json_parse(arena, NULL, line, &v, NULL) == 0) {

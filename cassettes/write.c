@@ -406,8 +406,8 @@ static int64_t moved(int64_t at, const struct redacted *parts, size_t n, size_t 
     return at + extra + *shift;
 }
 
-/* The pieces of a body, as they are after its redaction. */
-static void add_chunks(struct buf *out, const struct interaction *it, const struct buf *parts)
+void cassette_move_chunks(const struct cassette_chunk *in, size_t n_chunks, const struct buf *parts,
+                          struct cassette_chunk *out)
 {
     size_t n;
     const struct redacted *list = cassette_parts(parts, &n);
@@ -415,16 +415,27 @@ static void add_chunks(struct buf *out, const struct interaction *it, const stru
     int64_t shift = 0;
     int64_t at = 0;
     int64_t last = 0;
-    buf_addz(out, ", chunks: [");
-    for (size_t i = 0; i < it->n_chunks; i++) {
-        at += it->chunks[i].bytes;
+    for (size_t i = 0; i < n_chunks; i++) {
+        at += in[i].bytes;
         int64_t here = moved(at, list, n, &next, &shift);
         here = here < last ? last : here;
-        buf_fmt(out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)it->chunks[i].at_ms,
-                (long long)(here - last));
+        out[i] = (struct cassette_chunk){in[i].at_ms, here - last};
         last = here;
     }
+}
+
+/* The pieces of a body, as they are after its redaction. */
+static void add_chunks(struct buf *out, const struct interaction *it, const struct buf *parts)
+{
+    struct cassette_chunk *chunks = mem_alloc(it->n_chunks * sizeof *chunks);
+    cassette_move_chunks(it->chunks, it->n_chunks, parts, chunks);
+    buf_addz(out, ", chunks: [");
+    for (size_t i = 0; i < it->n_chunks; i++) {
+        buf_fmt(out, "%s[%lld, %lld]", i == 0 ? "" : ", ", (long long)chunks[i].at_ms,
+                (long long)chunks[i].bytes);
+    }
     buf_char(out, ']');
+    free(chunks);
 }
 
 static bool is_error(const struct interaction *it)
@@ -477,7 +488,8 @@ static void add_timing(struct buf *out, const struct interaction *it, const stru
     buf_addz(out, "}\n");
 }
 
-void cassette_add_interaction(struct buf *out, const struct interaction *it)
+/* timed: with the line that tells its times. */
+static void add_interaction(struct buf *out, const struct interaction *it, bool timed)
 {
     struct buf body = {0};
     struct buf parts = {0};
@@ -499,17 +511,69 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
         add_flow(out, buf_str(&body));
         buf_addz(out, "}\n");
     }
-    add_timing(out, it, &parts);
+    if (timed) {
+        add_timing(out, it, &parts);
+    }
     buf_free(&body);
     buf_free(&parts);
 }
 
+/* "ignore" or "normalise": the rules of one kind as a list, with a comma before it. */
+static void add_rules(struct buf *out, const char *key, enum cassette_rule_kind kind,
+                      const struct rules *rules)
+{
+    bool any = false;
+    for (size_t i = 0; i < cassette_rules_count(rules); i++) {
+        enum cassette_rule_kind its;
+        struct str text = cassette_rules_text(rules, i, &its);
+        if (its == kind) {
+            buf_fmt(out, any ? ", " : ", %s: [", key);
+            add_quoted(out, text);
+            any = true;
+        }
+    }
+    buf_addz(out, any ? "]" : "");
+}
+
+void cassette_add_interaction(struct buf *out, const struct interaction *it)
+{
+    add_interaction(out, it, true);
+}
+
+void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
+                              const struct rules *rules)
+{
+    buf_fmt(out, "version: 1\nassay: {format: %d, encoder: %d", CASSETTE_FORMAT,
+            WIRE_ENCODER_VERSION);
+    if (run.n > 0) {
+        buf_addz(out, ", run: ");
+        add_word(out, run);
+    }
+    if (seed != 0) {
+        buf_fmt(out, ", seed: %llu", (unsigned long long)seed);
+    }
+    if (started_at.n > 0) {
+        buf_addz(out, ", started_at: ");
+        add_quoted(out, started_at);
+    }
+    add_rules(out, "ignore", RULE_IGNORE, rules);
+    add_rules(out, "normalise", RULE_NORMALISE, rules);
+    buf_addz(out, "}\ninteractions:\n");
+}
+
 void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at)
 {
-    buf_fmt(out, "version: 1\nassay: {format: %d, encoder: %d, run: ", CASSETTE_FORMAT,
-            WIRE_ENCODER_VERSION);
-    add_word(out, run);
-    buf_fmt(out, ", seed: %llu, started_at: ", (unsigned long long)seed);
-    add_quoted(out, started_at);
-    buf_addz(out, "}\ninteractions:\n");
+    cassette_add_header_with(out, run, seed, started_at, NULL);
+}
+
+void cassette_write(const struct cassette *c, struct buf *out)
+{
+    if (c->ours) {
+        cassette_add_header_with(out, c->run, c->seed, c->started_at, c->rules);
+    } else {
+        buf_addz(out, c->n == 0 ? "version: 1\ninteractions: []\n" : "version: 1\ninteractions:\n");
+    }
+    for (size_t i = 0; i < c->n; i++) {
+        add_interaction(out, &c->items[i], c->ours);
+    }
 }

@@ -188,7 +188,9 @@ static void show_event(struct chat *c, const struct val *line)
         show_failure(c, line);
     } else if (str_is(type, "discard")) {
         c->streamed = false;
-        put_line(c, VOICE_ERROR, STR("[model] the reply above was cut off and does not count"));
+        put_line(
+            c, VOICE_ERROR,
+            STR("[model] the answer broke off and starts again; the part above does not count"));
     } else if (str_is(type, "compaction")) {
         put_line(c, VOICE_TOOL, STR("[history] was too long; old parts were left out"));
     }

@@ -204,7 +204,9 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
     "from\n"                                                                                       \
     "                      OPENAI_API_KEY\n"                                                       \
     "  --provider openai   the wire format\n"                                                      \
-    "  --stream            ask for a stream and show text as it comes\n"                           \
+    "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "   \
+    "by\n"                                                                                         \
+    "                      reply, so that none that broke off is in it\n"                          \
     "  --temperature X     sent only if given; 0 is best for tool work\n"                          \
     "  --max-tokens N      likewise\n"                                                             \
     "  --seed N            of ids and jitter\n"                                                    \

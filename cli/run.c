@@ -1,4 +1,5 @@
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "kernel/base/text.h"
@@ -38,7 +39,10 @@ struct running {
     struct setup *setup;
     struct rig *rig;
     struct buf last_line; /* of the event log */
-    bool shown;           /* text was shown as it came */
+    bool streams;         /* text is shown as it comes */
+    bool terminal;        /* standard output is one: a reply is shown piece by piece */
+    bool shown;           /* text of a reply was shown */
+    struct buf said;      /* what came of the newest reply */
     bool out_failed;
 };
 
@@ -95,28 +99,60 @@ static int read_prompt(const struct request *q, struct arena *arena, struct str 
 
 /* ---- while it runs ---- */
 
+static void show(struct running *r, struct str text)
+{
+    r->shown = r->shown || text.n > 0;
+    if (!r->out_failed && !put_text(text)) {
+        r->out_failed = true;
+    }
+}
+
+/* What was shown on a terminal cannot be taken back, so it is told; a file or pipe gets replies
+ * whole, and never a part that does not count. */
+static void on_discard(struct running *r)
+{
+    if (r->terminal && r->said.n > 0) {
+        show(r, STR("\n"));
+        tell("the answer broke off: it starts again");
+    }
+    buf_clear(&r->said);
+}
+
+static void on_line(struct running *r, struct str line)
+{
+    struct str type = log_line_type(line);
+    if (str_is(type, "step_start")) {
+        buf_clear(&r->said);
+    } else if (str_is(type, "discard")) {
+        on_discard(r);
+    } else if (str_is(type, "llm_reply") && !r->terminal) {
+        show(r, buf_str(&r->said));
+    }
+}
+
 static int on_log(void *ctx, struct str lines)
 {
     struct running *r = ctx;
-    struct str last = {lines.p, lines.n - 1};
-    for (size_t i = last.n; i > 0; i--) {
-        if (last.p[i - 1] == '\n') {
-            last = str_slice(last, i, last.n);
-            break;
+    for (size_t end; (end = str_find(lines, STR("\n"))) != SIZE_MAX;) {
+        struct str line = str_slice(lines, 0, end + 1);
+        lines = str_slice(lines, end + 1, lines.n);
+        if (r->streams) {
+            on_line(r, line);
+        }
+        if (lines.n == 0) {
+            buf_clear(&r->last_line);
+            buf_add(&r->last_line, line);
         }
     }
-    buf_clear(&r->last_line);
-    buf_add(&r->last_line, last);
-    buf_char(&r->last_line, '\n');
     return 0;
 }
 
 static void on_delta(void *ctx, struct str text)
 {
     struct running *r = ctx;
-    r->shown = true;
-    if (!r->out_failed && !put_text(text)) {
-        r->out_failed = true;
+    buf_add(&r->said, text);
+    if (r->terminal) {
+        show(r, text);
     }
 }
 
@@ -156,10 +192,12 @@ static bool print_result(struct running *r, const struct rig_outcome *o)
     if (q->json) {
         return put_text(buf_str(&r->last_line));
     }
-    if (r->shown) {
-        return put_out(STR("\n"));
+    struct str answer = o->result.answer;
+    if (r->shown && !put_out(STR("\n"))) {
+        return false;
     }
-    return o->result.answer.p == NULL || (put_text(o->result.answer) && put_out(STR("\n")));
+    bool there = answer.p == NULL || (r->shown && str_eq(answer, buf_str(&r->said)));
+    return there || (put_text(answer) && put_out(STR("\n")));
 }
 
 static int report(struct running *r)
@@ -196,7 +234,9 @@ static int go(struct running *r)
     struct err e;
     o->ctx = r;
     o->log = on_log;
-    o->delta = q->flags.stream && !q->json && !trace_is_output(q) ? on_delta : NULL;
+    r->streams = q->flags.stream && !q->json && !trace_is_output(q);
+    r->terminal = isatty(STDOUT_FILENO) == 1;
+    o->delta = r->streams ? on_delta : NULL;
     o->ask = on_ask;
     o->done = on_done;
     int rc = o->trace == NULL ? 0 : appender_check(o->trace, &e);
@@ -222,6 +262,7 @@ static int run_opened(const struct request *q, struct setup *s)
     struct running r = {.request = q, .setup = s};
     int status = go(&r);
     buf_free(&r.last_line);
+    buf_free(&r.said);
     return status;
 }
 

@@ -109,7 +109,8 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
                                   .temperature = str_of(f->temperature),
                                   .max_tokens = f->max_tokens,
                                   .seed = (uint64_t)f->seed,
-                                  .trace = f->trace};
+                                  .trace = f->trace,
+                                  .snapshots = true};
     int rc = open_tools(s, f, from, log_tools, e);
     rc = rc != 0 || is_new ? rc : open_log(s, from, e);
     rc = rc != 0 ? rc : check_flags(f, &s->rig, e);

@@ -2,6 +2,7 @@
 
 #include "kernel/base/json.h"
 #include "kernel/core/kernel.h"
+#include "kernel/drive/snapshots.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +37,7 @@ static const struct tool_spec *all_specs(struct resumed *r, const struct toolset
 
 /* ---- what the world has answered already ---- */
 
-/* The word behind "type" in a line that the kernel could have written. */
-static struct str type_of(struct str line)
+struct str log_line_type(struct str line)
 {
     const struct str key = STR("\"type\":\"");
     size_t at = str_find(str_slice(line, 0, 80), key);
@@ -85,7 +85,7 @@ static void note_end(struct count *c, const struct val *v)
 
 static void count_line(struct count *c, struct str line)
 {
-    struct str type = type_of(line);
+    struct str type = log_line_type(line);
     struct val *v = NULL;
     int64_t attempts = 1;
     if (str_is(type, "llm_reply")) {
@@ -130,9 +130,33 @@ void resumed_count(struct resumed *r, bool calls)
 
 /* ---- bringing it up ---- */
 
-/* Returns ERR_STATE, with ERR_INPUT in *e, where a line does not follow. */
-static int bring_up(struct resumed *r, size_t lines_max, const struct toolset *tools, size_t *lines,
-                    struct err *e)
+static int feed_log(struct resumed *r, const struct kernel_config *config, struct str log,
+                    size_t lines_max, struct kernel_replay *walk, struct err *e)
+{
+    r->kernel = kernel_new(config);
+    return kernel_replay(r->kernel, r->path, log, lines_max, walk, e);
+}
+
+/* What does not follow behind a snapshot is told by the whole log, as if there were none. */
+static int feed_rest(struct resumed *r, const struct kernel_config *config, struct str log,
+                     size_t lines_max, struct kernel_replay *walk, struct err *e)
+{
+    const struct kernel_replay from_start = {.tools = walk->tools, .n_tools = walk->n_tools};
+    walk->snapshot = snapshots_read(r->arena, r->path);
+    int rc = feed_log(r, config, log, lines_max, walk, e);
+    if (rc != 0 && walk->restored > 0) {
+        kernel_free(r->kernel);
+        buf_free(&walk->missing);
+        *walk = from_start;
+        rc = feed_log(r, config, log, lines_max, walk, e);
+    }
+    return rc;
+}
+
+/* Returns ERR_STATE, with ERR_INPUT in *e, where a line does not follow. whole: no line may be
+ * taken for granted, as a snapshot would. */
+static int bring_up(struct resumed *r, size_t lines_max, const struct toolset *tools, bool whole,
+                    size_t *lines, struct err *e)
 {
     struct str log;
     struct kernel_replay walk = {.lines = 0};
@@ -146,12 +170,13 @@ static int bring_up(struct resumed *r, size_t lines_max, const struct toolset *t
     if (rc != 0) {
         return rc;
     }
-    r->kernel = kernel_new(&config);
-    rc = kernel_replay(r->kernel, r->path, log, lines_max, &walk, e);
+    rc = whole ? feed_log(r, &config, log, lines_max, &walk, e)
+               : feed_rest(r, &config, log, lines_max, &walk, e);
     r->missing = walk.missing;
     r->config = walk.config;
     r->torn = walk.torn;
     r->log = str_slice(log, 0, walk.bytes);
+    r->restored = walk.restored;
     *lines = walk.lines;
     return rc == ERR_INPUT ? ERR_STATE : rc;
 }
@@ -170,7 +195,7 @@ int resumed_open(const char *path, size_t lines_max, const struct toolset *tools
 {
     struct resumed *r = new_resumed(path);
     size_t lines = 0;
-    int rc = bring_up(r, lines_max, tools, &lines, e);
+    int rc = bring_up(r, lines_max, tools, false, &lines, e);
     rc = rc == ERR_STATE ? ERR_INPUT : rc;
     if (rc == 0 && lines_max != SIZE_MAX && lines < lines_max) {
         rc = err_at(e, ERR_INPUT, path, 0, 0, "holds %zu whole line%s, not %zu", lines,
@@ -224,7 +249,7 @@ int log_verify(const char *path, const struct toolset *tools, size_t *lines, boo
     struct resumed *r = new_resumed(path);
     *lines = 0;
     *ended = false;
-    int rc = bring_up(r, SIZE_MAX, tools, lines, e);
+    int rc = bring_up(r, SIZE_MAX, tools, true, lines, e);
     if (rc == 0) {
         *ended = !r->torn && r->missing.n == 0 && kernel_stage(r->kernel) == STAGE_ENDED;
     }

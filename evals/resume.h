@@ -13,6 +13,7 @@ struct resumed {
     struct arena *arena;
     const char *path;
     struct str log;              /* the lines that were taken */
+    size_t restored;             /* lines that a snapshot stood for, and that were not fed */
     bool torn;                   /* the file goes on with a part of a line */
     struct buf missing;          /* lines that follow, and that the log was cut before */
     struct kernel *kernel;       /* NULL once a session has it, which frees it */
@@ -24,7 +25,8 @@ struct resumed {
     size_t n_calls;
 };
 
-/* Reads the log at `path` and feeds its first lines_max whole lines (SIZE_MAX = all) to a kernel.
+/* Reads the log at `path` and feeds its first lines_max whole lines (SIZE_MAX = all) to a kernel;
+ * where a snapshot stands beside it that fits, those behind it alone, which comes to the same.
  * tools: those of the run, by name, beside the built-in ones; NULL = none; must outlive *out.
  * Errors as file_read; ERR_INPUT with the line: no event log, damaged, shorter than lines_max;
  * ERR_NOT_FOUND: a tool of the log is not given. */
@@ -42,9 +44,12 @@ void resumed_count(struct resumed *r, bool calls);
 int resumed_trace(const struct resumed *r, const char *path, struct appender **out,
                   struct err *e) MUST_CHECK;
 
+/* The word behind "type" in a line that the kernel has written; a view of it. */
+struct str log_line_type(struct str line);
+
 /* Checks that a log follows from what it says happened; `tools` as in resumed_open. *lines gets how
  * many were right, *ended whether the last one is a run_end. Errors as resumed_open, and ERR_STATE
- * with the first line that does not follow. */
+ * with the first line that does not follow. Every line is fed: snapshots play no part. */
 int log_verify(const char *path, const struct toolset *tools, size_t *lines, bool *ended,
                struct err *e) MUST_CHECK;
 #endif

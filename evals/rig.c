@@ -9,6 +9,7 @@
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/session.h"
+#include "kernel/drive/snapshots.h"
 
 /* The start of every run that has no time of its own: fake models, other programs' recordings. */
 #define EPOCH_TEXT "2026-11-29T18:00:00.000Z"
@@ -31,8 +32,9 @@ struct rig {
     struct player *player;
     struct recorder *recorder;
     struct appender *trace; /* opened with the first line */
-    struct err log_error;   /* code 0: all is well */
-    bool holds;             /* virtual time stands still while somebody decides */
+    struct snapshots *snapshots;
+    struct err log_error; /* code 0: all is well */
+    bool holds;           /* virtual time stands still while somebody decides */
     struct buf warning;
     struct buf note;
 };
@@ -200,6 +202,18 @@ static void on_note(void *ctx, struct str text)
     buf_add(&r->note, text);
 }
 
+static int open_trace(struct rig *r)
+{
+    const struct rig_options *o = &r->options;
+    int rc = o->resume != NULL ? resumed_trace(o->resume, o->trace, &r->trace, &r->log_error)
+                               : appender_open(o->trace, APPEND_TRUNCATE, &r->trace, &r->log_error);
+    if (rc == 0 && o->snapshots) {
+        bool goes_on = o->resume != NULL && path_same(o->resume->path, o->trace);
+        r->snapshots = snapshots_new(o->trace, !goes_on);
+    }
+    return rc;
+}
+
 static int write_trace(struct rig *r, struct str lines)
 {
     int rc = r->log_error.code;
@@ -207,11 +221,13 @@ static int write_trace(struct rig *r, struct str lines)
         return 0;
     }
     if (rc == 0 && r->trace == NULL) {
-        rc = r->options.resume != NULL
-                 ? resumed_trace(r->options.resume, r->options.trace, &r->trace, &r->log_error)
-                 : appender_open(r->options.trace, APPEND_TRUNCATE, &r->trace, &r->log_error);
+        rc = open_trace(r);
     }
-    return rc != 0 ? rc : appender_add(r->trace, lines, &r->log_error);
+    rc = rc != 0 ? rc : appender_add(r->trace, lines, &r->log_error);
+    if (rc == 0) {
+        snapshots_take(r->snapshots, session_kernel(r->session));
+    }
+    return rc;
 }
 
 /* A log that cannot be written cancels the run. */
@@ -558,6 +574,7 @@ int rig_free(struct rig *r, struct err *e)
         r->local->ops->free(r->local);
     }
     sched_free(r->sched);
+    snapshots_free(r->snapshots);
     fake_session_free(r->fake);
     fake_free(r->script);
     cassette_free(r->cassette);

@@ -232,7 +232,7 @@ static const char *const findings[][2] = {
     {HEAD("9") GOOD, "1:1 warning encoder_newer; "},
     {"version: 1\nassay: {format: 1, encoder: 1, run: ab}\ninteractions:\n" GOOD,
      "1:1 warning incomplete_header; "},
-    {HEAD("1") GOOD PLAIN("http://h/y", "{}"), "4:1 warning torn; "},
+    {HEAD("1") GOOD PLAIN("http://h/y", "{}"), "6:1 warning torn; "},
     {HEAD("1") CHAT_ASKED SAYS("body: '<html>', assay: {at_ms: 1}"),
      "4:1 error undecodable_reply; "},
     {HEAD("1") GOOD PLAIN("http://h/x?key=k", "{}") "  response:\n    status: 200\n"

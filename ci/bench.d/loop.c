@@ -3,6 +3,9 @@
  *   bench_loop session       sessions over the codecs and a scripted model, in virtual time
  *   bench_loop state         sessions that wait for their user
  *   bench_loop resume        feeding a log of 100,000 events again
+ *   bench_loop restore       the same with the last snapshot that was due as it was written
+ *   bench_loop log           a run that writes such a log
+ *   bench_loop snapshots     the same with snapshots
  * Prints "N ns": the fastest of ROUNDS, and how many steps or events it took; `state` prints
  * "bytes messages": for one session, and of them those of its system message. */
 #include <malloc.h>
@@ -14,6 +17,7 @@
 #include "fakellm/fake.h"
 #include "kernel/base/json.h"
 #include "kernel/core/replay.h"
+#include "kernel/core/snapshot.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/session.h"
@@ -109,9 +113,24 @@ static void feed_result(struct kernel *k, struct str call_id)
     feed(k, (struct event){.kind = EV_TOOL_RESULT, .call_id = call_id, .output = &output});
 }
 
-/* One run of so many steps; its log is appended to `log`, where that is not NULL. */
-static void play(const struct kernel_config *config, int64_t steps, struct buf *log)
+/* Keeps the snapshot that is due, as a driver that writes the log does. */
+static void keep_snapshot(const struct kernel *k, struct snapshot_mark *last, struct buf *snapshot)
 {
+    if (snapshot == NULL || !kernel_snapshot_due(k, last)) {
+        return;
+    }
+    buf_clear(snapshot);
+    if (!kernel_snapshot(k, snapshot, last)) {
+        broken("a snapshot was due and not taken");
+    }
+}
+
+/* One run of so many steps; its log is appended to `log` and its last snapshot left in `snapshot`,
+ * where they are not NULL. */
+static void play(const struct kernel_config *config, int64_t steps, struct buf *log,
+                 struct buf *snapshot)
+{
+    struct snapshot_mark last = {.size = 0};
     struct kernel *k = kernel_new(config);
     struct command c;
     struct run_result result;
@@ -120,6 +139,7 @@ static void play(const struct kernel_config *config, int64_t steps, struct buf *
         struct str lines = kernel_take_log(k);
         if (log != NULL) {
             buf_add(log, lines);
+            keep_snapshot(k, &last, snapshot);
         }
         if (c.kind == CMD_CALL_MODEL) {
             feed_reply(k, c.step, steps);
@@ -136,7 +156,7 @@ static void play(const struct kernel_config *config, int64_t steps, struct buf *
 static size_t run_steps(const struct kernel_config *config)
 {
     for (int i = 0; i < RUNS; i++) {
-        play(config, RUN_STEPS, NULL);
+        play(config, RUN_STEPS, NULL, NULL);
     }
     return (size_t)RUNS * RUN_STEPS;
 }
@@ -237,6 +257,7 @@ static void load_script(struct arena *arena)
 /* ---- resuming ---- */
 
 static struct buf long_log;
+static struct buf long_snapshot;
 
 static size_t run_replay(const struct kernel_config *config)
 {
@@ -248,15 +269,36 @@ static size_t run_replay(const struct kernel_config *config)
         broken(e.message);
     }
     struct kernel *k = kernel_new(&from_log);
-    struct kernel_replay out = {.tools = config->tools, .n_tools = config->n_tools};
+    struct kernel_replay out = {
+        .tools = config->tools, .n_tools = config->n_tools, .snapshot = buf_str(&long_snapshot)};
     if (kernel_replay(k, "log", buf_str(&long_log), SIZE_MAX, &out, &e) != 0) {
         broken(e.message);
+    }
+    if ((out.restored > 0) != (long_snapshot.n > 0)) {
+        broken("the snapshot does not fit");
     }
     size_t lines = out.lines;
     buf_free(&out.missing);
     kernel_free(k);
     arena_free(arena);
     return lines;
+}
+
+static size_t write_log(const struct kernel_config *config, struct buf *snapshot)
+{
+    buf_clear(&long_log);
+    play(config, EVENTS / STEP_EVENTS, &long_log, snapshot);
+    return EVENTS / STEP_EVENTS;
+}
+
+static size_t run_log(const struct kernel_config *config)
+{
+    return write_log(config, NULL);
+}
+
+static size_t run_snapshots(const struct kernel_config *config)
+{
+    return write_log(config, &long_snapshot);
 }
 
 /* ---- what is measured ---- */
@@ -314,12 +356,20 @@ int main(int argc, char **argv)
         measure_state(&config);
         fake_free(script);
     } else if (strcmp(what, "resume") == 0) {
-        play(&config, EVENTS / STEP_EVENTS, &long_log);
+        run_log(&config);
         measure(run_replay, &config);
-        buf_free(&long_log);
+    } else if (strcmp(what, "restore") == 0) {
+        run_snapshots(&config);
+        measure(run_replay, &config);
+    } else if (strcmp(what, "log") == 0) {
+        measure(run_log, &config);
+    } else if (strcmp(what, "snapshots") == 0) {
+        measure(run_snapshots, &config);
     } else {
-        broken("usage: bench_loop steps | session | state | resume");
+        broken("usage: bench_loop steps | session | state | resume | restore | log | snapshots");
     }
+    buf_free(&long_log);
+    buf_free(&long_snapshot);
     toolset_free(tools);
     arena_free(arena);
     return 0;

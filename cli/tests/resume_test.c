@@ -362,7 +362,7 @@ static void generated_runs(void)
         o.budget.steps = 1 + (int64_t)rng_below(&rng, 8);
         o.budget.calls = (int64_t)rng_below(&rng, 8);
         o.budget.seconds = 1 + (int64_t)rng_below(&rng, 6);
-        o.budget.tokens = 20 + (int64_t)rng_below(&rng, 200);
+        o.budget.tokens = 100 + (int64_t)rng_below(&rng, 2000);
         seen[world_play(&o)] = true;
         bool good = world_verifies(trace, tools);
         for (size_t cut = 0; good && cut < 3; cut++) { /* what goes on may be cut off too */

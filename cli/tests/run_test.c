@@ -274,6 +274,39 @@ static void streamed(void)
     CHECK_TEXT(r->out, read_text(trace, NULL));
 }
 
+/* A stream that breaks off after some text and is asked for again: a file has the answer once, a
+ * terminal is told. A terminal tool's answer is no part of what was said. */
+static void broke_off(void)
+{
+    const char *dir = testing_dir();
+    const char *script = write_text(
+        dir, "s.yaml",
+        "version: 1\nsteps:\n- {fault: {kind: truncate, after_bytes: 900}, reply: {text: \"All is "
+        "well that ends well, and this is the end.\", chunk: {bytes: 8}}}\n- reply: {text: \"All "
+        "is "
+        "well.\", chunk: {bytes: 4}}\n");
+    const char *trace = path_of("%s/t.jsonl", dir);
+    const struct ran *r = ASSAY("run", "--stream", "--fake", script, "--trace", trace, "p");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "All is well.\n");
+    CU_ASSERT(strstr(event_types(read_text(trace, NULL)), " llm_failure discard ") != NULL);
+    const char *tool = write_text(dir, "d.yaml",
+                                  "version: 1\nsteps:\n- reply: {text: Ready., calls: [{name: "
+                                  "task_done, arguments: {report: all}}]}\n");
+    r = ASSAY("run", "--stream", "--fake", tool, "--tools", "task_done", "p");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "Ready.\n{\"report\":\"all\"}\n");
+    if (!program_has_terminal()) {
+        return;
+    }
+    char seen[512];
+    r = program_on_terminal((const char *const[]){"run", "--stream", "--fake", script, "p", NULL},
+                            seen, sizeof seen);
+    CHECK_STATUS(r, 0);
+    CU_ASSERT(strncmp(seen, "All is ", 7) == 0 && strstr(seen, "\r\nAll is well.\r\n") != NULL);
+    CHECK_ERR(r, "the answer broke off: it starts again");
+}
+
 /* A model's text with what a terminal would obey: colours, the C1 control CSI, and a turn of the
  * writing. */
 static void harmless_on_a_terminal(void)
@@ -478,6 +511,7 @@ TESTS(run, {"run_of_two_steps_logs_ten_events", ten}, {"run_is_the_same_every_ti
       {"run_fails_on_steps_left_over_by_a_budget", leftover_after_a_budget},
       {"run_that_cannot_begin_leaves_the_old_trace", old_trace_stays},
       {"run_streams_beside_a_trace", streamed},
+      {"run_shows_once_an_answer_that_broke_off", broke_off},
       {"run_shows_a_terminal_nothing_it_would_obey", harmless_on_a_terminal},
       {"run_fails_on_a_request_too_many", one_too_many},
       {"run_reads_its_prompt_from_stdin", prompt_from_stdin},

@@ -30,7 +30,7 @@ void mem_on_exhausted(void (*end)(void))
     end_of_memory = end;
 }
 
-static _Noreturn void mem_exhausted(void)
+_Noreturn void mem_exhausted(void)
 {
     if (end_of_memory != NULL) {
         end_of_memory();

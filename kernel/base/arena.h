@@ -35,6 +35,8 @@ struct str arena_printf(struct arena *a, const char *fmt, ...)
 /* What ends the process when there is no memory left: it may take none, and must not return. NULL =
  * an assertion that fails. A program sets it once, before it does anything else. */
 void mem_on_exhausted(void (*end)(void));
+/* Ends the process so: for what a library could not take. */
+_Noreturn void mem_exhausted(void);
 
 /* malloc, calloc(1, n), realloc that never return NULL. Freed with free(). */
 void *mem_alloc(size_t size);

@@ -99,7 +99,7 @@ static int outcome(int rc)
     return rc >= 0 ? 1 : 0;
 }
 
-int regex_search(const struct regex *r, struct str s)
+int regex_find(const struct regex *r, struct str s, size_t from, size_t *at, size_t *n)
 {
     pcre2_match_data *data = mem_need(pcre2_match_data_create(1, NULL));
     pcre2_match_context *context = mem_need(pcre2_match_context_create(NULL));
@@ -108,9 +108,20 @@ int regex_search(const struct regex *r, struct str s)
     if (pcre2_set_callout(context, on_item, &work) == 0 &&
         pcre2_set_match_limit(context, MATCH_CALLS_MAX) == 0 &&
         pcre2_set_heap_limit(context, HEAP_KIB_MAX) == 0) {
-        rc = pcre2_match(r->code, (PCRE2_SPTR)(s.n == 0 ? "" : s.p), s.n, 0, 0, data, context);
+        rc = pcre2_match(r->code, (PCRE2_SPTR)(s.n == 0 ? "" : s.p), s.n, from, 0, data, context);
+    }
+    if (rc >= 0) {
+        const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);
+        *at = ends[0] < ends[1] ? ends[0] : ends[1]; /* \K in a lookahead turns them round */
+        *n = ends[0] < ends[1] ? ends[1] - ends[0] : 0;
     }
     pcre2_match_context_free(context);
     pcre2_match_data_free(data);
     return outcome(rc);
+}
+
+int regex_search(const struct regex *r, struct str s)
+{
+    size_t at, n;
+    return regex_find(r, s, 0, &at, &n);
 }

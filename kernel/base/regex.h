@@ -15,4 +15,7 @@ void regex_free(struct regex *r);
 /* 1 = found anywhere in s, 0 = not; ERR_LIMIT when the pattern needs more than the match limit;
  * subjects that are not UTF-8 do not match. */
 int regex_search(const struct regex *r, struct str s) MUST_CHECK;
+
+/* The same at or behind `from`, what is before it in sight of the pattern; 1: s[*at, *at + *n). */
+int regex_find(const struct regex *r, struct str s, size_t from, size_t *at, size_t *n) MUST_CHECK;
 #endif

@@ -692,7 +692,7 @@ static int syntax_error(struct load *l, const yaml_parser_t *p, struct str text)
             (unsigned)p->problem_value, (unsigned)p->problem_value);
     }
     if (p->error == YAML_MEMORY_ERROR) {
-        return err_at(l->e, ERR_LIMIT, l->file, 0, 0, "the file is too large to read");
+        mem_exhausted();
     }
     uint32_t line = line_of(p->problem_mark), column = column_of(p->problem_mark);
     if (p->context == NULL) {
@@ -727,17 +727,14 @@ static int parse_yaml(struct arena *arena, const char *file, struct str text, en
     l->rules = rules;
     l->e = e;
     yaml_parser_t p;
-    int rc = 0;
     if (!yaml_parser_initialize(&p)) {
-        rc = err_at(e, ERR_LIMIT, file, 0, 0, "no memory to read YAML");
-    } else {
-        static const unsigned char none[1];
-        yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
-        yaml_parser_set_input_string(&p, text.n == 0 ? none : (const unsigned char *)text.p,
-                                     text.n);
-        rc = run(l, &p, text);
-        yaml_parser_delete(&p);
+        mem_exhausted();
     }
+    static const unsigned char none[1];
+    yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&p, text.n == 0 ? none : (const unsigned char *)text.p, text.n);
+    int rc = run(l, &p, text);
+    yaml_parser_delete(&p);
     if (rc == 0) {
         *out = arena_alloc(arena, sizeof **out);
         **out = l->root;

@@ -171,12 +171,19 @@ static void table_put(struct table *t, struct link *l)
     *slot = l;
 }
 
-static void table_add(struct kernel *k, struct table *t, struct link *l)
+void table_reserve(struct kernel *k, struct table *t, size_t n)
+{
+    for (t->n_slots = n == 0 ? 0 : TABLE_SLOTS_FIRST; t->n_slots < n;) {
+        t->n_slots *= 2;
+    }
+    t->slots = arena_array(k->arena, t->n_slots, sizeof(struct link *));
+}
+
+void table_add(struct kernel *k, struct table *t, struct link *l)
 {
     if (t->n == t->n_slots) {
         struct table old = *t;
-        t->n_slots = old.n_slots == 0 ? TABLE_SLOTS_FIRST : old.n_slots * 2;
-        t->slots = arena_array(k->arena, t->n_slots, sizeof(struct link *));
+        table_reserve(k, t, old.n + 1);
         for (size_t i = 0; i < old.n_slots; i++) {
             for (struct link *next, *at = old.slots[i]; at != NULL; at = next) {
                 next = at->next;
@@ -188,12 +195,10 @@ static void table_add(struct kernel *k, struct table *t, struct link *l)
     t->n++;
 }
 
+/* How many slots there are follows from what it holds, so that a snapshot need not tell. */
 static void table_empty(struct table *t)
 {
-    if (t->n > 0) {
-        memset(t->slots, 0, t->n_slots * sizeof(struct link *));
-        t->n = 0;
-    }
+    *t = (struct table){.slots = NULL};
 }
 
 static struct seen *seen_of(struct kernel *k, struct str key)

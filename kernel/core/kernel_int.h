@@ -134,7 +134,8 @@ struct kernel {
     struct buf log;
     size_t log_taken;
     int64_t seq;
-    void *sum; /* XXH3 state over every byte of the log */
+    uint64_t logged; /* bytes of the whole log */
+    void *sum;       /* XXH3 state over every byte of the log */
 };
 
 /* ---- price.c ---- */
@@ -249,6 +250,16 @@ void log_compaction(struct kernel *k, int64_t dropped, struct str summary,
 void log_resume(struct kernel *k, const struct kernel_config *before, struct str text);
 void log_run_end(struct kernel *k);
 
+/* Appends tools, budget and the settings that are not at their defaults: members as the log's first
+ * line has them. */
+void log_config(struct buf *b, const struct kernel_config *c);
+
+/* XXH3 of every byte of the log. */
+uint64_t log_sum(const struct kernel *k);
+
+/* The log so far is `all`, and nothing of it waits to be taken. */
+void log_continue(struct kernel *k, struct str all);
+
 /* Appends the error object of K11; as the log and the model see it. */
 void error_add(struct buf *out, const struct tool_output *o);
 
@@ -281,11 +292,31 @@ bool runnable(const struct call *c);
 /* Whether doing it twice does no harm: it only reads, or is idempotent. */
 bool tool_repeatable(const struct tool_spec *tool);
 
+/* Makes an empty table's slots for n links; adds one. */
+void table_reserve(struct kernel *k, struct table *t, size_t n);
+void table_add(struct kernel *k, struct table *t, struct link *l);
+
 /* Forgets what was called before, and what results told. */
 void calls_forget(struct kernel *k);
 
 /* Notes a result for the repeat cache and for K10. */
 void call_learn(struct kernel *k, const struct call *c);
+
+/* ---- replay.c ---- */
+
+/* Tools (out of n specs, by name), budget, price and settings as the log's first line has them in v
+ * into c, whose views live in keep. */
+int config_read(struct arena *keep, const struct val *v, const struct tool_spec *specs, size_t n,
+                struct kernel_config *c) MUST_CHECK;
+
+/* ---- snapshot.c ---- */
+
+/* Brings a fresh kernel, whose first line was taken, to where the snapshot stands: behind k->seq
+ * lines, k->logged bytes of `log`. False, and k is as before, where the snapshot is not whole, not
+ * of this log, of another version or of other tools than `specs`, or stands behind more than
+ * lines_max lines. */
+bool kernel_restore(struct kernel *k, struct str snapshot, struct str log, size_t lines_max,
+                    const struct tool_spec *specs, size_t n_specs) MUST_CHECK;
 
 /* ---- compact.c: keeping the history within its size (K17) ---- */
 

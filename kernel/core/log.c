@@ -23,6 +23,7 @@ static void end(struct kernel *k, size_t from)
 {
     buf_addz(&k->log, "}\n");
     XXH3_64bits_update(k->sum, k->log.p + from, k->log.n - from);
+    k->logged += k->log.n - from;
 }
 
 static void put_calls(struct buf *b, const struct call *calls, size_t n)
@@ -117,9 +118,20 @@ static void put_tools(struct buf *b, const struct kernel_config *c)
     buf_char(b, ']');
 }
 
+void log_config(struct buf *b, const struct kernel_config *c)
+{
+    const struct kernel_config usual = kernel_config_default();
+    put_tools(b, c);
+    put_budget(b, &c->budget);
+    json_key(b, "config");
+    buf_char(b, '{');
+    put_settings(b, c, &usual);
+    buf_char(b, '}');
+}
+
 void log_open(struct kernel *k)
 {
-    const struct kernel_config *c = &k->config, usual = kernel_config_default();
+    const struct kernel_config *c = &k->config;
     k->sum = mem_need(XXH3_createState());
     XXH3_64bits_reset(k->sum);
     struct buf *b = begin(k, "run_start");
@@ -130,13 +142,22 @@ void log_open(struct kernel *k)
     json_put_text(b, "model", c->model);
     json_put_text(b, "provider", c->provider);
     json_put_text_or_null(b, "system", c->system);
-    put_tools(b, c);
-    put_budget(b, &c->budget);
-    json_key(b, "config");
-    buf_char(b, '{');
-    put_settings(b, c, &usual);
-    buf_char(b, '}');
+    log_config(b, c);
     end(k, 0);
+}
+
+uint64_t log_sum(const struct kernel *k)
+{
+    return XXH3_64bits_digest(k->sum);
+}
+
+void log_continue(struct kernel *k, struct str all)
+{
+    buf_clear(&k->log);
+    k->log_taken = 0;
+    k->logged = all.n;
+    XXH3_64bits_reset(k->sum);
+    XXH3_64bits_update(k->sum, all.p, all.n);
 }
 
 void log_close(struct kernel *k)
@@ -402,7 +423,7 @@ void log_final(struct kernel *k, struct str answer)
 void log_run_end(struct kernel *k)
 {
     const struct run_result *r = &k->result;
-    uint64_t sum = XXH3_64bits_digest(k->sum);
+    uint64_t sum = log_sum(k);
     size_t from = k->log.n;
     struct buf *b = begin(k, "run_end");
     json_put_text(b, "status", str_of(run_status_name(r->status)));

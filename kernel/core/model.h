@@ -119,8 +119,9 @@ struct reply {
     /* What the provider wants to see again in the next request and this model has no words for
      * (signed and encrypted reasoning, calls that the provider carries out itself), as compact
      * JSON: one member, named as the provider, with the list of the reply's parts in their order.
-     * An object is a part as it came; a number stands for so many bytes of `content`, null for the
-     * next call. {"anthropic":[{"type":"thinking",…},12,null]}. p NULL = nothing of the kind */
+     * An object is a part as it came (one that holds a text or a call stands for that too); a
+     * number stands for so many bytes of `content`, null for the next call.
+     * {"anthropic":[{"type":"thinking",…},12,null]}. p NULL = nothing of the kind */
     struct str parts;
     struct tool_call *calls;
     size_t n_calls;

@@ -469,6 +469,12 @@ int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lin
 {
     struct walk w = {.k = k, .file = file, .log = log, .lines_max = lines_max, .out = out, .e = e};
     int rc = compare(&w);
+    out->restored = 0;
+    if (rc == 0 && out->missing.n == 0 && out->snapshot.p != NULL &&
+        kernel_restore(k, out->snapshot, log, lines_max, out->tools, out->n_tools)) {
+        w.number = out->restored = (size_t)k->seq;
+        w.at = (size_t)k->logged;
+    }
     while (rc == 0 && w.number < lines_max && out->missing.n == 0) {
         struct line l;
         w.arena = arena_new();
@@ -488,6 +494,14 @@ int kernel_replay(struct kernel *k, const char *file, struct str log, size_t lin
     k->cold = true;
     out->config = k->config;
     return rc;
+}
+
+int config_read(struct arena *keep, const struct val *v, const struct tool_spec *specs, size_t n,
+                struct kernel_config *c)
+{
+    struct walk w = {.arena = keep};
+    int rc = tools_of(specs, n, val_get(v, "tools"), c, keep, NULL, 0, NULL);
+    return rc != 0 ? rc : settings_of(&w, 0, v, keep, c);
 }
 
 int kernel_config_of_log(struct arena *arena, const char *file, struct str log,

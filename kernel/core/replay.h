@@ -16,9 +16,12 @@ int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
 struct kernel_replay {
     const struct tool_spec *tools; /* in: for resume lines that change the tools */
     size_t n_tools;
-    size_t lines; /* out: whole lines that were taken */
-    size_t bytes; /* out: their bytes */
-    bool torn;    /* out: something is behind them: a last line without its newline */
+    struct str snapshot; /* in: of this log, by kernel_snapshot: feeding begins behind it. p NULL =
+                            none; one that does not fit is passed over */
+    size_t lines;        /* out: whole lines that were taken */
+    size_t bytes;        /* out: their bytes */
+    size_t restored; /* out: of `lines`, those that the snapshot stood for and that were not fed */
+    bool torn;       /* out: something is behind them: a last line without its newline */
     struct kernel_config config; /* out: as the last resume line left it; views until kernel_free */
     struct buf
         missing; /* out: lines that follow from the last event, and that the log was cut before */

@@ -4,20 +4,31 @@
  *
  * Headers are never logged: they may hold keys. */
 #include "kernel/drive/endpoint.h"
+#include "kernel/drive/files.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/loop_int.h"
 
 #include <assert.h>
 #include <curl/curl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
 enum {
-    BODY_BYTES_MAX = 256 << 20, /* of one answer */
+    BODY_BYTES_MAX = 65 << 20, /* of one answer, decoded: a little more than a decoder takes, which
+                                  says so better than we can */
     HEAD_BYTES_MAX = 1 << 20,
-    CONNECTIONS_MAX = 512, /* open at once; more requests wait */
-    CONNECTIONS_KEPT = 64  /* idle, to be used again */
+    CONNECTIONS_MAX = 16384, /* of a loop; curl lets more requests wait */
+    FILES_SPARE = 64         /* open files that are none of ours */
+};
+/* In place of no limit, where curl has a shorter one of its own. */
+#define CONNECT_MS_MAX (24L * 3600 * 1000)
+
+/* What all calls of a loop share before there is a hub. */
+struct net {
+    struct arena *arena;
+    struct transport_net options; /* its texts in arena */
 };
 
 struct hub {
@@ -40,9 +51,12 @@ enum head_state { HEAD_AWAITED, HEAD_COMING, HEAD_COMPLETE, HEAD_GIVEN };
 enum outcome {
     OUTCOME_OPEN,
     OUTCOME_CURL, /* curl is done, with `code` */
-    OUTCOME_IDLE, /* no byte for too long */
+    OUTCOME_LATE, /* a deadline of ours has passed: `late` */
     OUTCOME_BIG   /* more than we take */
 };
+
+/* What is waited for, and so which deadline counts beside the total. */
+enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_BODY };
 
 struct http_call {
     struct hub *hub;
@@ -57,8 +71,12 @@ struct http_call {
     char error[CURL_ERROR_SIZE];
     bool queued;
     struct http_call *next_ready;
-    uv_timer_t *idle; /* NULL = no such limit */
-    uint64_t heard_ms;
+    enum phase phase;
+    const char *late;  /* the deadline that has passed */
+    int64_t late_ms;   /* and how long it was */
+    uv_timer_t *watch; /* for the first byte and for silence */
+    uint64_t started_ms;
+    uint64_t heard_ms;   /* when the phase began or the newest byte came */
     struct arena *arena; /* of the head */
     enum head_state head;
     size_t head_bytes;
@@ -121,9 +139,52 @@ static void unqueue(struct http_call *c)
 
 /* ---- what curl's callbacks collect ---- */
 
+static uint64_t loop_now(const struct http_call *c)
+{
+    return uv_now(loop_uv(c->hub->loop));
+}
+
+static void on_watch(uv_timer_t *timer);
+
+/* The limit of silence in this phase; 0 = none, or curl's to watch. */
+static int64_t silence_ms(const struct http_call *c)
+{
+    switch (c->phase) {
+    case PHASE_CONNECT: return 0;
+    case PHASE_FIRST_BYTE: return c->limits.first_byte_ms;
+    case PHASE_BODY: return c->limits.idle_ms;
+    }
+    return 0;
+}
+
+static void enter(struct http_call *c, enum phase phase)
+{
+    c->phase = phase;
+    c->heard_ms = loop_now(c);
+    uv_timer_stop(c->watch);
+    if (silence_ms(c) > 0) {
+        must(uv_timer_start(c->watch, on_watch, (uint64_t)silence_ms(c), 0));
+    }
+}
+
 static void heard(struct http_call *c)
 {
-    c->heard_ms = uv_now(loop_uv(c->hub->loop));
+    c->heard_ms = loop_now(c);
+    if (c->phase != PHASE_BODY) {
+        enter(c, PHASE_BODY);
+    }
+}
+
+/* curl has a connection and is about to send the request. */
+static int on_connected(void *arg, char *ip, char *local_ip, int port, int local_port)
+{
+    struct http_call *c = arg;
+    (void)ip;
+    (void)local_ip;
+    (void)port;
+    (void)local_port;
+    enter(c, PHASE_FIRST_BYTE);
+    return CURL_PREREQFUNC_OK;
 }
 
 /* "HTTP/1.1 200 OK": curl has checked its form. */
@@ -236,9 +297,7 @@ static void detach(struct http_call *c)
     curl_easy_cleanup(c->easy);
     c->easy = NULL;
     curl_slist_free_all(c->request_headers);
-    if (c->idle != NULL) {
-        uv_close((uv_handle_t *)c->idle, free_handle);
-    }
+    uv_close((uv_handle_t *)c->watch, free_handle);
     c->hub->n_calls--;
     if (c->hub->n_calls == 0) {
         uv_timer_stop(c->hub->timer); /* nothing of ours keeps the loop going */
@@ -251,6 +310,45 @@ static void call_free(struct http_call *c)
     arena_free(c->arena);
     buf_free(&c->body);
     free(c);
+}
+
+/* Milliseconds as seconds: "10", "0.05". */
+static void buf_seconds(struct buf *out, int64_t ms)
+{
+    buf_fmt(out, "%lld", (long long)(ms / 1000));
+    if (ms % 1000 != 0) {
+        char digits[8];
+        int n = snprintf(digits, sizeof digits, ".%03d", (int)(ms % 1000));
+        while (n > 0 && digits[n - 1] == '0') {
+            n--;
+        }
+        buf_add(out, (struct str){digits, (size_t)n});
+    }
+}
+
+/* What to try where curl's words for its code do not say. */
+static void add_advice(CURLcode code, struct buf *detail)
+{
+    static const struct {
+        CURLcode code;
+        const char *advice;
+    } all[] = {
+        {CURLE_COULDNT_RESOLVE_HOST, "is the host's name right, does the name service work?"},
+        {CURLE_COULDNT_RESOLVE_PROXY, "is the proxy of the environment (https_proxy) right?"},
+        {CURLE_PEER_FAILED_VERIFICATION,
+         "its certificate is not trusted; --ca FILE (or SSL_CERT_FILE) names the authority that "
+         "signed it"},
+        {CURLE_SSL_CONNECT_ERROR, "no TLS could be agreed on; does the port speak https?"},
+        {CURLE_SSL_CACERT_BADFILE, "--ca (or SSL_CERT_FILE) wants a file of PEM certificates"},
+        {CURLE_WEIRD_SERVER_REPLY, "what answers there is no HTTP server"},
+        {CURLE_UNSUPPORTED_PROTOCOL, "what answers there is no HTTP server"},
+        {CURLE_BAD_CONTENT_ENCODING, "the body is not coded as its header says"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (all[i].code == code) {
+            buf_fmt(detail, "; %s", all[i].advice);
+        }
+    }
 }
 
 /* Whether curl's code says that no request could be made at all. */
@@ -272,6 +370,17 @@ static bool is_refusal(const struct http_call *c)
     return false;
 }
 
+/* curl watches two deadlines: until the connection stands, and the total. */
+static void curl_late(struct http_call *c)
+{
+    bool total =
+        c->phase != PHASE_CONNECT ||
+        (c->limits.total_ms > 0 && loop_now(c) - c->started_ms + 1 >= (uint64_t)c->limits.total_ms);
+    c->outcome = OUTCOME_LATE;
+    c->late = total ? "total" : "connect";
+    c->late_ms = total ? c->limits.total_ms : c->limits.connect_ms;
+}
+
 static enum http_end curl_end(const struct http_call *c, struct buf *detail)
 {
     if (c->code == CURLE_OK && c->head == HEAD_GIVEN) {
@@ -282,10 +391,29 @@ static enum http_end curl_end(const struct http_call *c, struct buf *detail)
         return HTTP_RESET;
     }
     buf_addz(detail, c->error[0] != '\0' ? c->error : curl_easy_strerror(c->code));
-    if (c->code == CURLE_OPERATION_TIMEDOUT) {
+    add_advice(c->code, detail);
+    if (c->code == CURLE_OPERATION_TIMEDOUT) { /* a limit of curl's own */
         return HTTP_TIMEOUT;
     }
     return is_refusal(c) ? HTTP_REFUSED : HTTP_RESET;
+}
+
+static void add_late(const struct http_call *c, struct buf *detail)
+{
+    static const struct {
+        const char *name, *what;
+    } deadlines[] = {
+        {"connect", "no connection stood; is the address right, is a proxy needed?"},
+        {"first-byte", "no byte of an answer came; a model that thinks long may need more"},
+        {"idle", "the answer stopped coming; is the server stuck?"},
+        {"total", "the answer was not complete"}};
+    for (size_t i = 0; i < sizeof deadlines / sizeof deadlines[0]; i++) {
+        if (strcmp(deadlines[i].name, c->late) == 0) {
+            buf_fmt(detail, "the deadline %s=", c->late);
+            buf_seconds(detail, c->late_ms);
+            buf_fmt(detail, " s passed: %s", deadlines[i].what);
+        }
+    }
 }
 
 static enum http_end outcome_end(const struct http_call *c, struct buf *detail)
@@ -293,9 +421,7 @@ static enum http_end outcome_end(const struct http_call *c, struct buf *detail)
     switch (c->outcome) {
     case OUTCOME_OPEN: break;
     case OUTCOME_CURL: return curl_end(c, detail);
-    case OUTCOME_IDLE:
-        buf_fmt(detail, "no byte came for %lld ms", (long long)c->limits.idle_ms);
-        return HTTP_TIMEOUT;
+    case OUTCOME_LATE: add_late(c, detail); return HTTP_TIMEOUT;
     case OUTCOME_BIG:
         buf_fmt(detail, "the answer is bigger than the %d MiB of body and %d MiB of headers taken",
                 BODY_BYTES_MAX >> 20, HEAD_BYTES_MAX >> 20);
@@ -365,7 +491,12 @@ static void hub_hand_on(struct hub *hub)
         }
         must((int)curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c));
         c->code = m->data.result;
-        c->outcome = c->outcome == OUTCOME_OPEN ? OUTCOME_CURL : c->outcome;
+        if (c->outcome == OUTCOME_OPEN) {
+            c->outcome = OUTCOME_CURL;
+            if (c->code == CURLE_OPERATION_TIMEDOUT) {
+                curl_late(c);
+            }
+        }
         queue(c);
     }
     while (hub->ready != NULL) {
@@ -458,6 +589,13 @@ static void hub_free(void *p)
     free(hub);
 }
 
+size_t transport_connections_max(void)
+{
+    size_t files = files_open_max();
+    size_t fit = files > 2 * FILES_SPARE ? files - FILES_SPARE : FILES_SPARE;
+    return fit < CONNECTIONS_MAX ? fit : CONNECTIONS_MAX;
+}
+
 static struct hub *hub_of(struct loop *loop)
 {
     struct hub *hub = loop_slot(loop, LOOP_SLOT_CURL);
@@ -476,12 +614,50 @@ static struct hub *hub_of(struct loop *loop)
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub);
-    bad |=
-        (int)curl_multi_setopt(hub->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
-    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
+    long connections = (long)transport_connections_max();
+    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
+    bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, connections);
     must(bad);
     loop_slot_set(loop, LOOP_SLOT_CURL, hub, hub_free);
     return hub;
+}
+
+/* ---- what a loop's calls share ---- */
+
+static void net_free(void *p)
+{
+    struct net *net = p;
+    arena_free(net->arena);
+    free(net);
+}
+
+void transport_set_net(struct loop *loop, const struct transport_net *options)
+{
+    struct net *net = mem_zero(sizeof *net);
+    net->arena = arena_new();
+    net->options =
+        (struct transport_net){.http_proxy = arena_str(net->arena, options->http_proxy),
+                               .https_proxy = arena_str(net->arena, options->https_proxy),
+                               .no_proxy = arena_str(net->arena, options->no_proxy),
+                               .ca_file = arena_str(net->arena, options->ca_file)};
+    loop_slot_set(loop, LOOP_SLOT_NET, net, net_free);
+}
+
+/* curl reads no environment where it is told all of this. */
+static void set_net(struct http_call *c, struct str url)
+{
+    const struct net *net = loop_slot(c->hub->loop, LOOP_SLOT_NET);
+    struct transport_net none = {0};
+    const struct transport_net *o = net == NULL ? &none : &net->options;
+    struct str proxy = str_starts_nocase(url, "https:") ? o->https_proxy : o->http_proxy;
+    int bad = (int)curl_easy_setopt(c->easy, CURLOPT_PROXY, arena_cstr(c->arena, proxy));
+    bad |= (int)curl_easy_setopt(c->easy, CURLOPT_NOPROXY, arena_cstr(c->arena, o->no_proxy));
+    if (o->ca_file.n > 0) {
+        const char *file = arena_cstr(c->arena, o->ca_file);
+        bad |= (int)curl_easy_setopt(c->easy, CURLOPT_CAINFO, file);
+        bad |= (int)curl_easy_setopt(c->easy, CURLOPT_PROXY_CAINFO, file);
+    }
+    must(bad);
 }
 
 /* ---- requests ---- */
@@ -531,35 +707,27 @@ static void set_manners(struct http_call *c)
     bad |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
-    bad |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)c->limits.connect_ms);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_PREREQDATA, c);
+    long connect = c->limits.connect_ms > 0 ? (long)c->limits.connect_ms : CONNECT_MS_MAX;
+    bad |= (int)curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)c->limits.total_ms);
     must(bad);
 }
 
-static void on_idle(uv_timer_t *timer)
+static void on_watch(uv_timer_t *timer)
 {
     struct http_call *c = timer->data;
-    uint64_t limit = (uint64_t)c->limits.idle_ms;
+    uint64_t limit = (uint64_t)silence_ms(c);
     uint64_t silent = uv_now(timer->loop) - c->heard_ms;
     if (silent < limit) {
-        must(uv_timer_start(timer, on_idle, limit - silent, 0));
+        must(uv_timer_start(timer, on_watch, limit - silent, 0));
         return;
     }
-    c->outcome = OUTCOME_IDLE;
+    c->outcome = OUTCOME_LATE;
+    c->late = c->phase == PHASE_FIRST_BYTE ? "first-byte" : "idle";
+    c->late_ms = (int64_t)limit;
     hand_on(c);
-}
-
-static void watch_idle(struct http_call *c)
-{
-    uv_loop_t *uv = loop_uv(c->hub->loop);
-    heard(c);
-    if (c->limits.idle_ms <= 0) {
-        return;
-    }
-    c->idle = mem_zero(sizeof *c->idle);
-    must(uv_timer_init(uv, c->idle));
-    c->idle->data = c;
-    must(uv_timer_start(c->idle, on_idle, (uint64_t)c->limits.idle_ms, 0));
 }
 
 static struct http_call *curl_start(struct transport *transport, const struct http_request *rq,
@@ -573,11 +741,16 @@ static struct http_call *curl_start(struct transport *transport, const struct ht
     c->sink = sink;
     c->arena = arena_new();
     c->easy = mem_need(curl_easy_init());
+    uv_update_time(loop_uv(t->loop)); /* limits count from here */
+    c->watch = mem_zero(sizeof *c->watch);
+    must(uv_timer_init(loop_uv(t->loop), c->watch));
+    c->watch->data = c;
+    c->started_ms = loop_now(c);
     set_manners(c);
     set_request(c, rq);
+    set_net(c, rq->url);
     c->hub->n_calls++;
-    uv_update_time(loop_uv(t->loop)); /* limits count from here */
-    watch_idle(c);
+    enter(c, PHASE_CONNECT);
     must((int)curl_multi_add_handle(c->hub->multi, c->easy));
     return c;
 }

@@ -10,11 +10,17 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 64 * 1024, TEMP_TRIES = 16 };
+enum {
+    READ_BYTES = 64 * 1024,
+    TEMP_TRIES = 16,
+    FILES_OPEN_MAX = 1 << 20,
+    FILES_OPEN_GUESS = 256 /* where the system does not say */
+};
 
 /* ---- errors: the path stands in e->file, the reason in words in e->message ---- */
 
@@ -210,6 +216,30 @@ int file_replace(const char *path, struct str data, struct err *e)
     int rc = replace_regular(arena, path, exists ? &st : NULL, data, e);
     arena_free(arena);
     return rc;
+}
+
+int file_swap(const char *path, const char *like, struct str data, struct err *e)
+{
+    struct stat st;
+    struct arena *arena = arena_new();
+    const char *temp = arena_printf(arena, "%s.tmp", path).p;
+    int fd = -1, reason = stat(like, &st) == 0 ? 0 : errno;
+    if (reason == 0) {
+        unlink(temp); /* of one that was killed */
+        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, st.st_mode & 0666);
+        reason = fd < 0 ? errno : write_all(fd, data);
+    }
+    if (fd >= 0 && close(fd) != 0 && reason == 0 && errno != EINTR) {
+        reason = errno;
+    }
+    if (reason == 0 && rename(temp, path) != 0) {
+        reason = errno;
+    }
+    if (reason != 0) {
+        unlink(temp);
+    }
+    arena_free(arena);
+    return reason == 0 ? 0 : fail_io(e, path, "cannot write", reason);
 }
 
 int file_rename(const char *from, const char *to, struct err *e)
@@ -438,6 +468,12 @@ bool path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+bool path_is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 const char *path_dir(struct arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -459,6 +495,22 @@ const char *path_join(struct arena *arena, const char *dir, const char *name)
 }
 
 /* ---- clock and randomness ---- */
+
+size_t files_open_max(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) {
+        return FILES_OPEN_GUESS;
+    }
+    rlim_t want = files.rlim_max < FILES_OPEN_MAX ? files.rlim_max : FILES_OPEN_MAX;
+    if (files.rlim_cur < want) {
+        struct rlimit raised = {want, files.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+            files = raised;
+        }
+    }
+    return files.rlim_cur < FILES_OPEN_MAX ? (size_t)files.rlim_cur : FILES_OPEN_MAX;
+}
 
 int64_t clock_unix_ms(void)
 {

@@ -14,6 +14,10 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
  * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
 
+/* Replaces path likewise, with the permissions of the file `like`, but without flushing: a power
+ * cut may leave anything there. For what can be made again; by one writer at a time. ERR_IO. */
+int file_swap(const char *path, const char *like, struct str data, struct err *e) MUST_CHECK;
+
 /* Gives a file another name in the same file system, in place of what has it. ERR_IO. */
 int file_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
 
@@ -47,11 +51,16 @@ int dir_list(struct arena *arena, const char *path, const char *ending, struct s
              struct err *e) MUST_CHECK;
 bool path_exists(const char *path);
 bool path_is_dir(const char *path);
+bool path_is_file(const char *path); /* a regular one, or a link to one */
 
 /* The part of path before its last slash, "." when there is none; in arena. */
 const char *path_dir(struct arena *arena, const char *path);
 /* dir/name, or name when it is absolute or dir is "."; in arena. */
 const char *path_join(struct arena *arena, const char *dir, const char *name);
+
+/* How many files this process may have open: the system's soft limit, first raised to the hard one
+ * (at most 2^20). */
+size_t files_open_max(void);
 
 /* Unix time in milliseconds; random 64 bits from the system. */
 int64_t clock_unix_ms(void);

@@ -216,12 +216,26 @@ void loop_must(const char *what, int uv_code)
     }
 }
 
+static void *take_array(size_t count, size_t size)
+{
+    return size != 0 && count > SIZE_MAX / size ? NULL : mem_zero(count * size);
+}
+
+/* libuv aborts in places where it finds no memory; taken from here, that is told as anywhere. */
+static void lend_memory(void)
+{
+    int rc = uv_replace_allocator(mem_alloc, mem_grow, take_array, free);
+    assert(rc == 0);
+    (void)rc;
+}
+
 struct uv_loop_s *loop_uv(struct loop *l)
 {
     if (l->has_uv) {
         return &l->uv;
     }
     ignore_sigpipe();
+    lend_memory();
     loop_must("the event loop cannot be started", uv_loop_init(&l->uv));
     loop_must("the event loop cannot be started", uv_idle_init(&l->uv, &l->busy));
     loop_must("the event loop cannot be started", uv_async_init(&l->uv, &l->awake, on_awake));

@@ -4,7 +4,7 @@
 
 #include "kernel/drive/loop.h"
 
-enum loop_slot { LOOP_SLOT_CURL, LOOP_SLOTS };
+enum loop_slot { LOOP_SLOT_CURL, LOOP_SLOT_NET, LOOP_SLOT_LIMITER, LOOP_SLOTS };
 
 /* What was put into a slot, NULL when nothing was. */
 void *loop_slot(const struct loop *l, enum loop_slot slot);

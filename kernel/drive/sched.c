@@ -15,7 +15,7 @@
 #include <uv.h>
 
 /* Deliveries in one turn; then others have theirs and interrupts are looked for. */
-enum { TURN_MAX = 1024 };
+enum { TURN_MAX = 1024, SPEED_ONE = 1000 };
 
 enum place { PLACE_NORMAL, PLACE_LAST };
 
@@ -36,6 +36,12 @@ enum sched_state {
     SCHED_DOOMED   /* freed inside its own turn, which will free it */
 };
 
+enum pace {
+    PACE_JUMPS, /* virtual: from one thing to the next at once */
+    PACE_SPEED, /* virtual, but each thing comes when its time is there by the wall */
+    PACE_WALL   /* real */
+};
+
 struct sched {
     struct loop *loop;
     enum sched_state state;
@@ -46,8 +52,11 @@ struct sched {
     struct timer **heap;
     size_t n;
     size_t cap;
-    uv_timer_t *alarm; /* NULL = the clock is virtual */
-    uint64_t base_ms;  /* uv_now at the start */
+    enum pace pace;
+    uv_timer_t *alarm; /* NULL = never waits for the wall */
+    uint64_t base_ms;  /* uv_now when `now` was base_now_ms */
+    uint64_t base_now_ms;
+    uint64_t speed; /* thousandths of our milliseconds that pass in one of the loop's */
 };
 
 static void turn(void *arg);
@@ -131,7 +140,16 @@ static void on_alarm(uv_timer_t *handle);
 /* The loop's clock as this scheduler counts it. */
 static uint64_t real_ms(const struct sched *s)
 {
-    return uv_now(loop_uv(s->loop)) - s->base_ms;
+    return s->base_now_ms + (uv_now(loop_uv(s->loop)) - s->base_ms) * s->speed / SPEED_ONE;
+}
+
+/* Counts the loop's clock on from `now`. */
+static void set_base(struct sched *s)
+{
+    uv_loop_t *uv = loop_uv(s->loop);
+    uv_update_time(uv);
+    s->base_ms = uv_now(uv);
+    s->base_now_ms = s->now_ms;
 }
 
 static void ask_turn(struct sched *s)
@@ -146,7 +164,7 @@ static void arm(struct sched *s)
     if (s->state == SCHED_RUNNING || s->state == SCHED_DOOMED) {
         return; /* the turn does it at its end */
     }
-    if (s->n == 0 || (s->alarm == NULL && s->holds > 0)) {
+    if (s->n == 0 || (sched_is_virtual(s) && s->holds > 0)) {
         if (s->state == SCHED_QUEUED) {
             loop_undefer(s->loop, turn, s);
             s->state = SCHED_IDLE;
@@ -164,7 +182,8 @@ static void arm(struct sched *s)
         ask_turn(s);
         return;
     }
-    int rc = uv_timer_start(s->alarm, on_alarm, due - real_ms(s), 0);
+    uint64_t wait = ((due - real_ms(s)) * SPEED_ONE + s->speed - 1) / s->speed;
+    int rc = uv_timer_start(s->alarm, on_alarm, wait, 0);
     assert(rc == 0);
     (void)rc;
 }
@@ -184,18 +203,40 @@ struct sched *sched_virtual(struct loop *loop)
     return s;
 }
 
-struct sched *sched_real(struct loop *loop)
+/* Gives it the wall's clock, from its `now` on. */
+static void follow_wall(struct sched *s, enum pace pace, uint32_t speed)
 {
-    struct sched *s = sched_virtual(loop);
-    uv_loop_t *uv = loop_uv(loop);
-    uv_update_time(uv);
-    s->base_ms = uv_now(uv);
+    s->pace = pace;
+    s->speed = speed;
+    set_base(s);
     s->alarm = mem_zero(sizeof *s->alarm);
-    int rc = uv_timer_init(uv, s->alarm);
+    int rc = uv_timer_init(loop_uv(s->loop), s->alarm);
     assert(rc == 0);
     (void)rc;
     s->alarm->data = s;
+}
+
+struct sched *sched_real(struct loop *loop)
+{
+    struct sched *s = sched_virtual(loop);
+    follow_wall(s, PACE_WALL, SPEED_ONE);
     return s;
+}
+
+struct sched *sched_paced(struct loop *loop, uint32_t thousandths)
+{
+    assert(thousandths > 0);
+    struct sched *s = sched_virtual(loop);
+    follow_wall(s, PACE_SPEED, thousandths);
+    return s;
+}
+
+void sched_make_real(struct sched *s)
+{
+    if (s->pace == PACE_JUMPS) {
+        follow_wall(s, PACE_WALL, SPEED_ONE);
+        arm(s);
+    }
 }
 
 static void free_handle(uv_handle_t *handle)
@@ -218,7 +259,7 @@ static void sched_destroy(struct sched *s)
 void sched_skip(struct sched *s, uint64_t ms)
 {
     s->now_ms += ms;
-    s->base_ms -= ms; /* wraps below 0, as the difference does back */
+    s->base_now_ms += ms;
 }
 
 void sched_free(struct sched *s)
@@ -237,7 +278,7 @@ void sched_free(struct sched *s)
 
 bool sched_is_virtual(const struct sched *s)
 {
-    return s->alarm == NULL;
+    return s->pace != PACE_WALL;
 }
 
 uint64_t sched_now(const struct sched *s)
@@ -250,6 +291,9 @@ uint64_t sched_now(const struct sched *s)
 static struct timer *add(struct sched *s, struct timer what)
 {
     assert(what.fn != NULL);
+    if (s->pace == PACE_SPEED && s->state == SCHED_IDLE && s->n == 0) {
+        set_base(s); /* while there was nothing to wait for no time has passed */
+    }
     struct timer *t = mem_alloc(sizeof *t);
     *t = what;
     t->seq = s->seq++;
@@ -294,7 +338,7 @@ static void advance(struct sched *s, uint64_t to_ms)
  */
 static bool next_due(struct sched *s, struct timer *out)
 {
-    while (s->n > 0 && (s->alarm != NULL || s->holds == 0)) {
+    while (s->n > 0 && (!sched_is_virtual(s) || s->holds == 0)) {
         struct timer *t = s->heap[0];
         if (s->alarm != NULL && t->at_ms > s->now_ms && t->at_ms > real_ms(s)) {
             return false;
@@ -344,12 +388,15 @@ void sched_release(struct sched *s)
 {
     assert(s->holds > 0);
     s->holds--;
+    if (s->pace == PACE_SPEED && s->holds == 0) {
+        set_base(s);
+    }
     arm(s);
 }
 
 void sched_touch(struct sched *s)
 {
-    if (s->alarm == NULL) {
+    if (sched_is_virtual(s)) {
         return;
     }
     uv_update_time(loop_uv(s->loop));

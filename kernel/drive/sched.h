@@ -18,6 +18,14 @@ struct sched *sched_virtual(struct loop *loop);
 /* The loop's monotonic clock, counted from now on. */
 struct sched *sched_real(struct loop *loop);
 
+/* A virtual clock on which things come when their time is there by the wall, `thousandths` (≥ 1)
+ * thousandths as fast as it: what comes and its milliseconds are those of sched_virtual. */
+struct sched *sched_paced(struct loop *loop, uint32_t thousandths);
+
+/* Makes a real clock of one from sched_virtual, which goes on from its `now`; others stay as they
+ * are. Also from inside a callback. */
+void sched_make_real(struct sched *s);
+
 /* Moves `now` on by ms while nothing is due: for a run that goes on where another process left it,
  * or after a while that a recording knows of. */
 void sched_skip(struct sched *s, uint64_t ms);
@@ -25,6 +33,7 @@ void sched_skip(struct sched *s, uint64_t ms);
 /* Frees it; things still due are dropped. NULL allowed. */
 void sched_free(struct sched *s);
 
+/* Also for a paced one. */
 bool sched_is_virtual(const struct sched *s);
 
 /* Milliseconds since it was made: the one authoritative now; constant during a callback. */

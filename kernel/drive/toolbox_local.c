@@ -62,6 +62,27 @@ static void fail(struct tool_run *r, const char *code, struct str message)
     r->output = (struct tool_output){.code = str_of(code), .message = message};
 }
 
+/* Keeps an output whose texts will not last. */
+static void keep(struct tool_run *r, const struct tool_output *output)
+{
+    r->output = (struct tool_output){.ok = output->ok,
+                                     .content = arena_str(r->arena, output->content),
+                                     .code = arena_str(r->arena, output->code),
+                                     .message = arena_str(r->arena, output->message),
+                                     .hint = arena_str(r->arena, output->hint),
+                                     .retryable = output->retryable};
+}
+
+static void answer_function(struct tool_run *r, const struct tool_def *def, const struct val *args)
+{
+    struct tool_output out = {0};
+    def->call(def->ctx, args, r->arena, &out);
+    if (!out.ok && out.message.n == 0) {
+        out.message = STR("the tool's function gave no reason");
+    }
+    keep(r, &out);
+}
+
 static void answer_builtin(struct tool_run *r, const struct tool_def *def, const struct val *args)
 {
     struct buf out = {0};
@@ -107,11 +128,7 @@ static void work_done(void *ctx, const struct tool_output *output)
     struct sched *s = r->box->sched;
     r->job = NULL;
     r->fetch = NULL;
-    r->output = *output;
-    r->output.content = arena_str(r->arena, output->content);
-    r->output.code = arena_str(r->arena, output->code);
-    r->output.message = arena_str(r->arena, output->message);
-    r->output.hint = arena_str(r->arena, output->hint);
+    keep(r, output);
     sched_touch(s);
     post(r, 0);
     sched_release(s);
@@ -191,6 +208,7 @@ static void start_checked(struct tool_run *r, const struct tool_request *rq)
     switch (set->defs[tool].source) {
     case TOOL_BUILTIN: answer_builtin(r, &set->defs[tool], args); break;
     case TOOL_FILE: file_tool_answer(&set->defs[tool], args, r->arena, &r->output); break;
+    case TOOL_FUNCTION: answer_function(r, &set->defs[tool], args); break;
     case TOOL_CANNED: delay_ms = answer_canned(r, tool, args, rq); break;
     case TOOL_COMMAND: start_command(r, tool, rq); return;
     case TOOL_HTTP: start_fetch(r, tool, args, rq); return;

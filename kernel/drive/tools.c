@@ -98,22 +98,28 @@ static bool present(const struct val *v, const char *key)
 
 /* ---- one tool ---- */
 
+bool tool_name_ok(struct str name, const char *also)
+{
+    static const char common[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    bool good = name.n > 0 && name.n <= TOOL_NAME_MAX;
+    for (size_t i = 0; good && i < name.n; i++) {
+        good = name.p[i] != '\0' &&
+               (strchr(common, name.p[i]) != NULL || strchr(also, name.p[i]) != NULL);
+    }
+    return good;
+}
+
 static int read_name(struct draft *t, struct err *e)
 {
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     int rc = doc_str(t->doc, t->at, "name", DOC_REQUIRED, &t->spec.name, e);
     if (rc != 0) {
         return rc;
     }
-    bool good = t->spec.name.n > 0 && t->spec.name.n <= TOOL_NAME_MAX;
-    for (size_t i = 0; good && i < t->spec.name.n; i++) {
-        good = t->spec.name.p[i] != '\0' && strchr(allowed, t->spec.name.p[i]) != NULL;
-    }
-    return good ? 0
-                : doc_fail(t->doc, val_get(t->at, "name"), e,
-                           "a tool's name is 1 to %d letters, digits, \"_\", \".\" or \"-\"",
-                           TOOL_NAME_MAX);
+    return tool_name_ok(t->spec.name, "_.-")
+               ? 0
+               : doc_fail(t->doc, val_get(t->at, "name"), e,
+                          "a tool's name is 1 to %d letters, digits, \"_\", \".\" or \"-\"",
+                          TOOL_NAME_MAX);
 }
 
 /* Compiles the parameters of a tool; an error of the schema is told at its place in the file. */
@@ -136,6 +142,14 @@ static int set_parameters(struct arena *arena, struct draft *t, const struct val
     t->spec.schema = parameters;
     buf_free(&text);
     return 0;
+}
+
+static int declare_parameters(struct arena *arena, struct draft *t, const struct tool_param *params,
+                              struct err *e)
+{
+    struct val *schema;
+    int rc = params_schema(arena, arena_cstr(arena, t->spec.name), params, &schema, e);
+    return rc == 0 ? set_parameters(arena, t, schema, e) : rc;
 }
 
 static int read_parameters(struct toolset *set, struct draft *t, struct err *e)
@@ -210,9 +224,7 @@ static int fill_builtin(struct arena *arena, struct draft *t, struct str name, s
     t->spec.name = str_of(info->name);
     t->spec.description = str_of(info->description);
     t->spec.terminal = info->terminal;
-    struct val *parameters;
-    int rc = json_parse(arena, NULL, str_of(info->parameters), &parameters, e);
-    return rc == 0 ? set_parameters(arena, t, parameters, e) : rc;
+    return declare_parameters(arena, t, info->params, e);
 }
 
 /* The folder that a file tool sees. */
@@ -425,7 +437,8 @@ static int check_new(struct toolset *set, const struct draft *t, struct err *e)
     uint32_t line = at == NULL ? 0 : at->line, column = at == NULL ? 0 : at->column;
     if (def->file == NULL) {
         return err_at(e, ERR_INPUT, t->doc.file, line, column,
-                      "there is already a tool called %.*s, a built-in one", STR_FMT(t->spec.name));
+                      "there is already a tool called %.*s, %s", STR_FMT(t->spec.name),
+                      def->source == TOOL_FUNCTION ? "a function" : "a built-in one");
     }
     return err_at(e, ERR_INPUT, t->doc.file, line, column,
                   "there is already a tool called %.*s (%s, line %u)", STR_FMT(t->spec.name),
@@ -535,10 +548,27 @@ int toolset_add_file(struct toolset *t, const char *path, struct err *e)
     return rc == 0 ? toolset_add_list(t, d, list, path_dir(t->arena, path), e) : rc;
 }
 
+static int check_room(const struct toolset *t, struct err *e)
+{
+    return t->n < TOOLS_MAX ? 0 : err_set(e, ERR_LIMIT, "more than %d tools", TOOLS_MAX);
+}
+
+int toolset_add_made(struct toolset *t, const struct tool_spec *spec, const struct tool_def *def,
+                     const struct tool_param *params, struct err *e)
+{
+    struct draft draft = {.doc = {t->arena, NULL}, .spec = *spec, .def = *def};
+    int rc = check_room(t, e);
+    if (rc == 0) {
+        rc = declare_parameters(t->arena, &draft, params, e);
+    }
+    return add(t, &draft, rc, e);
+}
+
 int toolset_add_builtin(struct toolset *t, struct str name, struct err *e)
 {
-    if (t->n >= TOOLS_MAX) {
-        return err_set(e, ERR_LIMIT, "more than %d tools", TOOLS_MAX);
+    int full = check_room(t, e);
+    if (full != 0) {
+        return full;
     }
     struct draft draft = {.doc = {t->arena, NULL}, .spec = spec_default};
     int rc = fill_builtin(t->arena, &draft, name, e);

@@ -30,7 +30,7 @@ int toolset_add_builtin(struct toolset *t, struct str name, struct err *e) MUST_
 /* The specs, in order of registration. Valid until a tool is added or the set is freed. */
 const struct tool_spec *toolset_specs(const struct toolset *t, size_t *n);
 
-enum tool_source { TOOL_BUILTIN, TOOL_COMMAND, TOOL_HTTP, TOOL_CANNED, TOOL_FILE };
+enum tool_source { TOOL_BUILTIN, TOOL_COMMAND, TOOL_HTTP, TOOL_CANNED, TOOL_FILE, TOOL_FUNCTION };
 /* Where the tool called `name` gets its answers; false when there is none. */
 bool toolset_source(const struct toolset *t, struct str name, enum tool_source *out);
 

@@ -6,48 +6,56 @@
 
 enum { DOCS_LIMIT_DEFAULT = 3, WORD_BYTES_MIN = 3, QUERY_BYTES_MAX = 1000 };
 
-#define OBJECT(members) "{\"type\":\"object\",\"properties\":{" members "}"
-#define CLOSED          ",\"additionalProperties\":false}"
-#define NEEDS(names)    ",\"required\":[" names "]" CLOSED
+static const struct tool_param calculator_params[] = {
+    {"expression", PARAM_STRING, .required = true}, {0}};
+
+static const struct tool_param search_docs_params[] = {
+    {"query", PARAM_STRING, .required = true},
+    {"limit", PARAM_INTEGER, .minimum = "1", .maximum = "5", .default_json = "3"},
+    {0}};
+
+static const struct tool_param task_done_params[] = {{"report", PARAM_STRING, .required = true},
+                                                     {0}};
+
+static const struct tool_param read_file_params[] = {
+    {"path", PARAM_STRING, .required = true},
+    {"max_chars", PARAM_INTEGER, .minimum = "1", .maximum = "1000000"},
+    {0}};
+
+static const struct tool_param write_file_params[] = {
+    {"path", PARAM_STRING, .required = true}, {"content", PARAM_STRING, .required = true}, {0}};
+
+static const struct tool_param list_files_params[] = {{.name = "path", .type = PARAM_STRING}, {0}};
 
 static const struct builtin_info builtins[] = {
     [BUILTIN_CALCULATOR] = {.name = "calculator",
                             .description = "Evaluate an arithmetic expression exactly.",
-                            .parameters = OBJECT("\"expression\":{\"type\":\"string\"}")
-                                NEEDS("\"expression\"")},
+                            .params = calculator_params},
     [BUILTIN_SEARCH_DOCS] = {.name = "search_docs",
                              .description =
                                  "Search short documents about agents and the order desk.",
-                             .parameters = OBJECT(
-                                 "\"query\":{\"type\":\"string\"},\"limit\":{\"type\":\"integer\","
-                                 "\"minimum\":1,\"maximum\":5,\"default\":3}") NEEDS("\"query\"")},
-    [BUILTIN_NOW] = {.name = "now",
-                     .description = "Tell the current date and time in UTC.",
-                     .parameters = OBJECT("") CLOSED},
+                             .params = search_docs_params},
+    [BUILTIN_NOW] = {.name = "now", .description = "Tell the current date and time in UTC."},
     [BUILTIN_TASK_DONE] = {.name = "task_done",
                            .description = "End the task and hand in the final report.",
-                           .parameters =
-                               OBJECT("\"report\":{\"type\":\"string\"}") NEEDS("\"report\""),
+                           .params = task_done_params,
                            .terminal = true},
     [BUILTIN_READ_FILE] =
         {.name = "read_file",
          .description = "Read a text file. With max_chars, a longer text is shown without its "
                         "middle.",
-         .parameters = OBJECT("\"path\":{\"type\":\"string\"},\"max_chars\":{\"type\":\"integer\","
-                              "\"minimum\":1,\"maximum\":1000000}") NEEDS("\"path\""),
+         .params = read_file_params,
          .in_root = true},
     [BUILTIN_WRITE_FILE] = {.name = "write_file",
                             .description = "Write a text file, in place of what it held; missing "
                                            "folders are made.",
-                            .parameters = OBJECT("\"path\":{\"type\":\"string\"},"
-                                                 "\"content\":{\"type\":\"string\"}")
-                                NEEDS("\"path\",\"content\""),
+                            .params = write_file_params,
                             .in_root = true,
                             .tier = TIER_WRITE},
     [BUILTIN_LIST_FILES] = {.name = "list_files",
                             .description = "List the files and folders (with a slash at the end) "
                                            "of a folder.",
-                            .parameters = OBJECT("\"path\":{\"type\":\"string\"}") CLOSED,
+                            .params = list_files_params,
                             .in_root = true},
 };
 

@@ -85,7 +85,8 @@ static struct str missing(const struct toolset *t, size_t i, struct arena *arena
                                  def->root, STR_FMT(t->specs[i].name));
         break;
     case TOOL_BUILTIN:
-    case TOOL_CANNED: break;
+    case TOOL_CANNED:
+    case TOOL_FUNCTION: break;
     }
     return why;
 }

@@ -3,7 +3,7 @@
 #define KERNEL_DRIVE_TOOLS_INT_H
 
 #include "kernel/base/match.h"
-#include "kernel/drive/tools.h"
+#include "kernel/drive/tools_function.h"
 
 enum {
     TOOLS_MAX = 1024,
@@ -65,6 +65,9 @@ struct tool_def {
     struct http_tool http;     /* TOOL_HTTP */
     struct canned *answers;    /* TOOL_CANNED */
     size_t n_answers;
+    /* TOOL_FUNCTION: as in struct tool_function */
+    void (*call)(void *ctx, const struct val *args, struct arena *arena, struct tool_output *out);
+    void *ctx;
     size_t first_answer; /* its number among all answers of the set, for counters */
     const char *file;    /* where it is written, for messages; NULL for a tool of the program */
     uint32_t line;
@@ -82,12 +85,27 @@ struct toolset {
 /* The index of the tool called `name`, or SIZE_MAX. */
 size_t toolset_find(const struct toolset *t, struct str name);
 
+/* Whether a name is 1 to TOOL_NAME_MAX ASCII letters, digits and characters of `also`. */
+bool tool_name_ok(struct str name, const char *also);
+
+/* Adds a tool of the program, with the schema of `params`. Views of spec and def live as long as
+ * the set. Errors as toolset_add_function. */
+int toolset_add_made(struct toolset *t, const struct tool_spec *spec, const struct tool_def *def,
+                     const struct tool_param *params, struct err *e) MUST_CHECK;
+
+/* ---- tools_function.c ---- */
+
+/* The schema of an object with these parameters (NULL = none), as described at
+ * toolset_add_function; `tool` is named in errors. */
+int params_schema(struct arena *arena, const char *tool, const struct tool_param *params,
+                  struct val **out, struct err *e) MUST_CHECK;
+
 /* ---- tools_builtin.c ---- */
 
 struct builtin_info {
     const char *name;
     const char *description;
-    const char *parameters; /* compact JSON */
+    const struct tool_param *params; /* NULL = none */
     bool terminal;
     bool in_root; /* works in a folder that the tool file gives: TOOL_FILE */
     enum tool_tier tier;

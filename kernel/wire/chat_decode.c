@@ -61,6 +61,57 @@ static void say_refusal(struct draft *d, struct str text)
     }
 }
 
+/* The block that a piece of reasoning_details goes on with: of the same type and index; NULL when
+ * it begins one. */
+static struct block *detail_of_piece(struct draft *d, int64_t index, struct str type)
+{
+    for (size_t i = d->n_blocks; i > 0 && d->streamed; i--) {
+        struct block *b = &d->blocks[i - 1];
+        if (b->kind == BLOCK_OTHER && b->index == index && str_eq(b->name, type)) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
+/* One of OpenRouter's reasoning_details, or a piece of one: its text grows, the rest is told once.
+ */
+static void take_detail(struct draft *d, const struct val *v)
+{
+    struct str type = val_text(val_get(v, "type"));
+    int64_t index = INDEX_NONE;
+    (void)val_int(val_get(v, "index"), &index);
+    struct block *b = detail_of_piece(d, index, type);
+    if (b == NULL || b->own == NULL) {
+        b = type.n > 0 ? draft_add(d, BLOCK_OTHER, index) : NULL;
+        if (b != NULL) {
+            b->name = arena_str(d->arena, type);
+        }
+        own_begin(d, b, v);
+        return;
+    }
+    for (size_t i = 0; i < v->count; i++) {
+        const struct member *m = &v->members[i];
+        bool grows = str_is(m->key, "text") || str_is(m->key, "summary") || str_is(m->key, "data");
+        if (grows) {
+            own_say(d, b, m->key, val_text(&m->value));
+        } else if (!str_is(m->key, "type") && val_text(&m->value).n > 0) {
+            own_set(d, b, m->key, m->value.text);
+        }
+    }
+}
+
+/* extra_content (Gemini's signatures): of the call before it, else of the message. */
+static void take_extra(struct draft *d, const struct val *v)
+{
+    const struct val *extra = val_get(v, "extra_content");
+    if (val_is(extra, VAL_OBJECT)) {
+        struct member member = {.key = STR("extra_content"), .value = *extra};
+        struct val own = {.kind = VAL_OBJECT, .count = 1, .members = &member};
+        own_begin(d, draft_add(d, BLOCK_OTHER, INDEX_NONE), &own);
+    }
+}
+
 /* Content as a list of parts: text, thinking (Mistral), refusal. */
 static void take_parts(struct draft *d, const struct val *parts)
 {
@@ -166,6 +217,7 @@ static void take_call(struct draft *d, const struct val *v)
         p.arguments = arguments_text(val_get(from, "arguments"));
     }
     take_piece(d, &p);
+    take_extra(d, v);
 }
 
 /* A message, or the delta of one. */
@@ -182,6 +234,11 @@ static void take_message(struct draft *d, const struct val *m)
         take_parts(d, content);
     }
     say_refusal(d, val_text(val_get(m, "refusal")));
+    take_extra(d, m);
+    const struct val *details = val_get(m, "reasoning_details");
+    for (size_t i = 0; val_is(details, VAL_ARRAY) && i < details->count; i++) {
+        take_detail(d, val_item(details, i));
+    }
     for (size_t i = 0; val_is(calls, VAL_ARRAY) && i < calls->count; i++) {
         if (val_is(val_item(calls, i), VAL_OBJECT)) {
             take_call(d, val_item(calls, i));

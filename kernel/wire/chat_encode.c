@@ -10,23 +10,96 @@ void wire_add_key(struct buf *out, const char *name)
     buf_addz(out, "\":");
 }
 
-static void add_calls(struct buf *out, const struct message *m)
+/* An assistant message's own parts of this provider: its list of reasoning_details, and what stands
+ * beside the text and each call as extra_content. */
+struct own_parts {
+    struct part *parts;
+    size_t n;
+};
+
+/* The extra_content behind call `nth` (from 1), or of the message itself (0), or NULL. */
+static const struct val *extra_of(const struct own_parts *own, size_t nth)
+{
+    size_t calls = 0;
+    for (size_t i = 0; i < own->n && calls <= nth; i++) {
+        const struct part *p = &own->parts[i];
+        calls += p->kind == PART_CALL;
+        if (p->kind == PART_OWN && calls == nth && val_get(p->own, "extra_content") != NULL) {
+            return val_get(p->own, "extra_content");
+        }
+    }
+    return NULL;
+}
+
+static void add_extra(struct buf *out, const struct own_parts *own, size_t nth)
+{
+    const struct val *extra = extra_of(own, nth);
+    if (extra != NULL) {
+        wire_add_key(out, "extra_content");
+        json_add(out, extra);
+    }
+}
+
+/* The list of reasoning_details. Returns whether there are any. */
+static bool add_details(struct buf *out, const struct own_parts *own)
+{
+    bool any = false;
+    for (size_t i = 0; i < own->n; i++) {
+        const struct part *p = &own->parts[i];
+        if (p->kind == PART_OWN && val_get(p->own, "type") != NULL) {
+            if (!any) {
+                wire_add_key(out, "reasoning_details");
+                buf_char(out, '[');
+            }
+            json_next(out);
+            buf_add(out, p->text);
+            any = true;
+        }
+    }
+    buf_addz(out, any ? "]" : "");
+    return any;
+}
+
+static void add_calls(struct buf *out, const struct llm_request *rq, const struct message *m,
+                      const struct own_parts *own)
 {
     wire_add_key(out, "tool_calls");
     for (size_t i = 0; i < m->n_calls; i++) {
         const struct tool_call *call = &m->calls[i];
+        char room[HISTORY_NAME_MAX];
         buf_addz(out, i == 0 ? "[{\"id\":" : ",{\"id\":");
         json_add_string(out, call->id);
         buf_addz(out, ",\"type\":\"function\",\"function\":{\"name\":");
-        json_add_string(out, call->name);
+        json_add_string(out, history_name(rq->tools, rq->n_tools, call->name, room));
         wire_add_key(out, "arguments");
-        json_add_string(out, call->arguments);
-        buf_addz(out, "}}");
+        json_add_string(out, history_arguments(call->arguments));
+        buf_char(out, '}');
+        add_extra(out, own, i + 1);
+        buf_char(out, '}');
     }
     buf_char(out, ']');
 }
 
-static void add_message(struct buf *out, const struct message *m)
+/* What an assistant message has behind its content. */
+static void add_said(struct buf *out, const struct llm_request *rq, const struct message *m)
+{
+    struct arena *arena = m->parts.p != NULL ? arena_new() : NULL;
+    struct own_parts own = {NULL, 0};
+    if (arena != NULL) {
+        own.n = parts_of(m, WIRE_CHAT, arena, &own.parts);
+    }
+    if (!add_details(out, &own) && m->reasoning.p != NULL) {
+        wire_add_key(out, "reasoning_content");
+        json_add_string(out, m->reasoning);
+    }
+    if (m->n_calls > 0) {
+        add_calls(out, rq, m, &own);
+    }
+    add_extra(out, &own, 0);
+    arena_free(arena);
+}
+
+static void add_message(struct buf *out, const struct llm_request *rq, const struct message *m)
 {
     buf_addz(out, "{\"role\":\"");
     switch (m->role) {
@@ -46,12 +119,8 @@ static void add_message(struct buf *out, const struct message *m)
     } else {
         json_add_string(out, m->content);
     }
-    if (m->role == ROLE_ASSISTANT && m->reasoning.p != NULL) {
-        wire_add_key(out, "reasoning_content");
-        json_add_string(out, m->reasoning);
-    }
-    if (m->role == ROLE_ASSISTANT && m->n_calls > 0) {
-        add_calls(out, m);
+    if (m->role == ROLE_ASSISTANT) {
+        add_said(out, rq, m);
     }
     buf_char(out, '}');
 }
@@ -79,7 +148,7 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
     buf_char(out, '[');
     for (size_t i = 0; i < rq->n_messages; i++) {
         buf_addz(out, i == 0 ? "" : ",");
-        add_message(out, &rq->messages[i]);
+        add_message(out, rq, &rq->messages[i]);
     }
     buf_char(out, ']');
     if (rq->n_tools > 0) {

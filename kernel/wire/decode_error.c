@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/base/text.h"
+#include "kernel/wire/date_int.h"
 #include "kernel/wire/wire_int.h"
 
 enum { RETRY_AFTER_MS_MAX = 7 * 24 * 3600 * 1000 };
@@ -202,7 +203,7 @@ static int64_t days_to(int64_t year, int64_t month, int64_t day)
 
 /* Seconds since 1970 of "Sun, 06 Nov 1994 08:49:37 GMT", the one form that servers may send (RFC
  * 9110, 5.6.7); -1 for anything else. */
-static int64_t http_date_s(struct str text)
+int64_t error_http_date_s(struct str text)
 {
     text = str_trim(text);
     int64_t day = digits_at(text, 5, 2), month = month_at(text, 8), year = digits_at(text, 12, 4);
@@ -214,11 +215,47 @@ static int64_t http_date_s(struct str text)
     return days_to(year, month, day) * 86400 + h * 3600 + m * 60 + s;
 }
 
+/* The seconds that "Z", "+02:00" or "-02:30" at the end of a time stands for; INT64_MIN for
+ * anything else. */
+static int64_t offset_s(struct str text)
+{
+    if (str_is(text, "Z") || str_is(text, "z")) {
+        return 0;
+    }
+    int64_t h = digits_at(text, 1, 2), m = digits_at(text, 4, 2);
+    if (text.n != 6 || (text.p[0] != '+' && text.p[0] != '-') || text.p[3] != ':' || h < 0 ||
+        h > 23 || m < 0 || m > 59) {
+        return INT64_MIN;
+    }
+    return (text.p[0] == '-' ? -1 : 1) * (h * 3600 + m * 60);
+}
+
+int64_t error_rfc3339_s(struct str text)
+{
+    text = str_trim(text);
+    int64_t year = digits_at(text, 0, 4), month = digits_at(text, 5, 2),
+            day = digits_at(text, 8, 2);
+    int64_t h = digits_at(text, 11, 2), m = digits_at(text, 14, 2), s = digits_at(text, 17, 2);
+    size_t end = 19;
+    if (end < text.n && text.p[end] == '.') {
+        for (end++; end < text.n && digits_at(text, end, 1) >= 0; end++) {
+        }
+    }
+    int64_t offset = offset_s(str_slice(text, end, text.n));
+    if (year < 1970 || month < 1 || month > 12 || day < 1 || day > 31 || h < 0 || h > 23 || m < 0 ||
+        m > 59 || s < 0 || s > 60 || text.p[4] != '-' || text.p[7] != '-' ||
+        (text.p[10] != 'T' && text.p[10] != 't') || text.p[13] != ':' || text.p[16] != ':' ||
+        offset == INT64_MIN) {
+        return -1;
+    }
+    return days_to(year, month, day) * 86400 + h * 3600 + m * 60 + s - offset;
+}
+
 /* A Retry-After that is a date counts from the answer's own Date, so that no clock is asked. */
 static int64_t date_wait_ms(const struct http_header *headers, size_t n)
 {
-    int64_t until = http_date_s(http_header_get(headers, n, "retry-after"));
-    int64_t sent = http_date_s(http_header_get(headers, n, "date"));
+    int64_t until = error_http_date_s(http_header_get(headers, n, "retry-after"));
+    int64_t sent = error_http_date_s(http_header_get(headers, n, "date"));
     if (until < 0 || sent < 0) {
         return -1;
     }

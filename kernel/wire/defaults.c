@@ -79,7 +79,7 @@ static bool is_default(enum wire_format f, const struct val *body, struct str ke
 
 /* ---- the request without them ---- */
 
-enum place { IN_BODY, IN_MESSAGE, IN_TOOL, IN_FUNCTION };
+enum place { IN_BODY, IN_MESSAGE, IN_CALL, IN_CALLED, IN_TOOL, IN_FUNCTION };
 
 struct stripping {
     enum wire_format format;
@@ -90,12 +90,14 @@ struct stripping {
 static bool says_nothing(const struct stripping *s, enum place place, struct str key,
                          const struct val *v)
 {
-    if (val_is(v, VAL_NULL)) {
+    if (val_is(v, VAL_NULL) && place != IN_CALL && place != IN_CALLED) {
         return true;
     }
     switch (place) {
     case IN_BODY: return is_default(s->format, s->body, key, v);
     case IN_MESSAGE: return str_is(key, "tool_calls") && val_is(v, VAL_ARRAY) && v->count == 0;
+    case IN_CALL:
+    case IN_CALLED:
     case IN_TOOL: return false;
     case IN_FUNCTION:
         return (str_is(key, "description") && val_is(v, VAL_STRING) && v->text.n == 0) ||
@@ -129,6 +131,20 @@ static struct val strip_list(const struct stripping *s, enum place place, const 
     return out;
 }
 
+/* A call of the history counts as it is sent today: the encoders of earlier versions, and other
+ * programs, send what a model made up as it came. */
+static struct val strip_called(const struct stripping *s, struct member m)
+{
+    char room[HISTORY_NAME_MAX];
+    if (!val_is(&m.value, VAL_STRING)) {
+        return m.value;
+    }
+    return str_is(m.key, "name")
+               ? val_of_str(arena_str(s->arena, history_name(NULL, 0, m.value.text, room)))
+           : str_is(m.key, "arguments") ? val_of_str(history_arguments(m.value.text))
+                                        : m.value;
+}
+
 /* What a member that stays holds. Chat Completions' max_tokens is the older name of
  * max_completion_tokens. */
 static struct member strip_member(const struct stripping *s, enum place place, struct member m)
@@ -151,6 +167,16 @@ static struct member strip_member(const struct stripping *s, enum place place, s
         }
         break;
     case IN_MESSAGE:
+        if (chat && str_is(m.key, "tool_calls")) {
+            m.value = strip_list(s, IN_CALL, &m.value);
+        }
+        break;
+    case IN_CALL:
+        if (str_is(m.key, "function")) {
+            m.value = strip(s, IN_CALLED, &m.value);
+        }
+        break;
+    case IN_CALLED: m.value = strip_called(s, m); break;
     case IN_FUNCTION: break;
     }
     return m;

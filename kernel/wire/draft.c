@@ -12,6 +12,7 @@ void draft_free(struct draft *d)
 {
     for (size_t i = 0; i < d->n_blocks; i++) {
         buf_free(&d->blocks[i].text);
+        own_free(d->blocks[i].own);
     }
     free(d->blocks);
     buf_free(&d->delta);
@@ -22,6 +23,17 @@ struct block *draft_find(struct draft *d, enum block_kind kind, int64_t index)
     for (size_t i = d->n_blocks; i > 0; i--) {
         struct block *b = &d->blocks[i - 1];
         if (b->kind == kind && b->index == index) {
+            return b;
+        }
+    }
+    return NULL;
+}
+
+struct block *draft_at(struct draft *d, int64_t index)
+{
+    for (size_t i = d->n_blocks; i > 0; i--) {
+        struct block *b = &d->blocks[i - 1];
+        if (b->kind != BLOCK_GONE && b->index == index) {
             return b;
         }
     }

@@ -31,50 +31,84 @@ static void take_stop(struct draft *d, const struct val *reason)
 
 static void take_call(struct draft *d, enum block_kind kind, int64_t index, const struct val *v)
 {
+    struct str caller = val_text(val_path(v, "caller", "type", NULL));
     struct block *b = draft_add(d, kind, index);
-    if (b != NULL) {
-        b->id = arena_str(d->arena, val_text(val_get(v, "id")));
-        b->name = arena_str(d->arena, val_text(val_get(v, "name")));
-        b->whole = arena_str(d->arena, arguments_text(val_get(v, "input")));
+    if (b == NULL) {
+        return;
+    }
+    b->id = arena_str(d->arena, val_text(val_get(v, "id")));
+    b->name = arena_str(d->arena, val_text(val_get(v, "name")));
+    b->whole = arena_str(d->arena, arguments_text(val_get(v, "input")));
+    /* a call that the provider's own code made is known by its caller */
+    if (kind == BLOCK_SERVER_CALL || (caller.n > 0 && !str_is(caller, "direct"))) {
+        own_begin(d, b, v);
     }
 }
 
-/* A content block. Results of server tools, redacted thinking and kinds that came after this was
- * written say nothing that a reply holds. */
+/* A content block. What a reply has no words for is kept as it is: results of server tools,
+ * redacted thinking, kinds that came after this was written. */
 static void take_block(struct draft *d, int64_t index, const struct val *v)
 {
     struct str type = val_text(val_get(v, "type"));
     if (str_is(type, "text")) {
-        draft_add(d, BLOCK_TEXT, index);
+        own_begin(d, draft_add(d, BLOCK_TEXT, index), v);
         draft_say(d, BLOCK_TEXT, index, val_text(val_get(v, "text")));
     } else if (str_is(type, "thinking")) {
-        draft_add(d, BLOCK_REASONING, index);
+        own_begin(d, draft_add(d, BLOCK_REASONING, index), v);
         draft_say(d, BLOCK_REASONING, index, val_text(val_get(v, "thinking")));
     } else if (str_is(type, "tool_use")) {
         take_call(d, BLOCK_CALL, index, v);
     } else if (str_is(type, "server_tool_use") || str_is(type, "mcp_tool_use")) {
         take_call(d, BLOCK_SERVER_CALL, index, v);
+    } else if (type.n > 0) {
+        own_begin(d, draft_add(d, BLOCK_OTHER, index), v);
     }
 }
 
-static void take_json(struct draft *d, int64_t index, struct str piece)
+/* A piece of a block of an unknown kind: its texts grow. */
+static void take_other(struct draft *d, struct block *b, const struct val *delta)
 {
-    struct block *call = draft_find(d, BLOCK_CALL, index);
-    struct block *b = call != NULL ? call : draft_find(d, BLOCK_SERVER_CALL, index);
-    if (b != NULL) {
-        buf_add(&b->text, piece);
+    for (size_t i = 0; i < delta->count; i++) {
+        const struct member *m = &delta->members[i];
+        if (str_is(m->key, "partial_json")) {
+            own_json(d, b, STR("input"), val_text(&m->value));
+        } else if (str_is(m->key, "citation")) {
+            own_item(d, b, STR("citations"), &m->value);
+        } else if (!str_is(m->key, "type") && val_is(&m->value, VAL_STRING)) {
+            own_say(d, b, m->key, m->value.text);
+        }
+    }
+}
+
+/* A piece that only the block's own JSON holds. */
+static void take_own(struct draft *d, struct block *b, struct str type, const struct val *delta)
+{
+    if (b == NULL || b->own == NULL) {
+        return;
+    }
+    if (str_is(type, "signature_delta")) {
+        own_say(d, b, STR("signature"), val_text(val_get(delta, "signature")));
+    } else if (str_is(type, "citations_delta") && val_get(delta, "citation") != NULL) {
+        own_item(d, b, STR("citations"), val_get(delta, "citation"));
     }
 }
 
 static void take_delta(struct draft *d, int64_t index, const struct val *delta)
 {
     struct str type = val_text(val_get(delta, "type"));
-    if (str_is(type, "text_delta")) {
+    struct block *b = draft_at(d, index);
+    if (b != NULL && b->kind == BLOCK_OTHER) {
+        if (b->own != NULL && val_is(delta, VAL_OBJECT)) {
+            take_other(d, b, delta);
+        }
+    } else if (str_is(type, "text_delta")) {
         draft_say(d, BLOCK_TEXT, index, val_text(val_get(delta, "text")));
     } else if (str_is(type, "thinking_delta")) {
         draft_say(d, BLOCK_REASONING, index, val_text(val_get(delta, "thinking")));
-    } else if (str_is(type, "input_json_delta")) {
-        take_json(d, index, val_text(val_get(delta, "partial_json")));
+    } else if (!str_is(type, "input_json_delta")) {
+        take_own(d, b, type, delta);
+    } else if (b != NULL && (b->kind == BLOCK_CALL || b->kind == BLOCK_SERVER_CALL)) {
+        buf_add(&b->text, val_text(val_get(delta, "partial_json")));
     }
 }
 

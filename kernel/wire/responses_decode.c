@@ -54,8 +54,21 @@ static size_t put_list(struct draft *d, enum block_kind kind, int64_t index, con
     return n;
 }
 
+/* An item that goes back as it came. */
+static void keep_item(struct draft *d, int64_t index, const struct val *item)
+{
+    own_begin(d, draft_add(d, BLOCK_OTHER, index), item);
+}
+
+/* Reasoning without its encrypted form or its text is only a name for what the provider has not
+ * kept. */
 static void take_reasoning(struct draft *d, int64_t index, const struct val *item)
 {
+    const struct val *content = val_get(item, "content");
+    if (val_text(val_get(item, "encrypted_content")).n > 0 ||
+        (val_is(content, VAL_ARRAY) && content->count > 0)) {
+        keep_item(d, index, item);
+    }
     if (put_list(d, BLOCK_REASONING, index, val_get(item, "summary")) == 0) {
         put_list(d, BLOCK_REASONING, index, val_get(item, "content"));
     }
@@ -64,7 +77,15 @@ static void take_reasoning(struct draft *d, int64_t index, const struct val *ite
 static void take_message(struct draft *d, int64_t index, const struct val *item)
 {
     const struct val *content = val_get(item, "content");
+    size_t before = d->n_blocks;
+    bool phase = val_text(val_get(item, "phase")).n > 0;
+    if (phase) { /* whether it is comment or answer: the model wants to know that of itself */
+        keep_item(d, index, item);
+    }
     put_list(d, BLOCK_TEXT, index, content);
+    for (size_t i = before; phase && i < d->n_blocks; i++) {
+        d->blocks[i].told = d->blocks[i].kind == BLOCK_TEXT;
+    }
     for (size_t i = 0; val_is(content, VAL_ARRAY) && i < content->count; i++) {
         put_text(d, BLOCK_REFUSAL, index, val_get(val_item(content, i), "refusal"));
     }
@@ -111,6 +132,10 @@ static void take_call(struct draft *d, int64_t index, struct str type, const str
     }
     enum block_kind kind = client_carries_out(type, item) ? BLOCK_CALL : BLOCK_SERVER_CALL;
     put_call(d, kind, index, id, name, item_arguments(item));
+    struct block *b = draft_find(d, BLOCK_SERVER_CALL, index);
+    if (kind == BLOCK_SERVER_CALL && b != NULL) {
+        own_begin(d, b, item);
+    }
 }
 
 /* An output item in its newest form, in place of what is known of it. */
@@ -124,6 +149,8 @@ static void take_item(struct draft *d, int64_t index, const struct val *item)
         take_reasoning(d, index, item);
     } else if (str_ends(type, "_call")) {
         take_call(d, index, type, item);
+    } else if (type.n > 0) {
+        keep_item(d, index, item);
     }
 }
 

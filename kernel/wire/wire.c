@@ -59,11 +59,8 @@ int wire_encode_request(enum wire_format f, const struct llm_request *rq, struct
 {
     switch (f) {
     case WIRE_CHAT: return chat_encode(rq, out, e);
-    case WIRE_RESPONSES:
-    case WIRE_MESSAGES: break;
+    case WIRE_RESPONSES: return responses_encode(rq, out, e);
+    case WIRE_MESSAGES: return messages_encode(rq, out, e);
     }
-    return err_set(e, ERR_UNSUPPORTED,
-                   "requests of provider \"%s\" cannot be sent yet; use --provider openai with an "
-                   "endpoint that speaks Chat Completions",
-                   wire_provider(f));
+    return err_set(e, ERR_STATE, "no such wire format");
 }

@@ -10,7 +10,8 @@
 
 enum wire_format { WIRE_CHAT, WIRE_RESPONSES, WIRE_MESSAGES };
 
-/* The version of the encoder, written into cassettes: raised when the bytes of a request change. */
+/* The version of the encoder, written into cassettes: raised when a request that is sent today
+ * would no longer mean the same as its recording of before. */
 enum { WIRE_ENCODER_VERSION = 1 };
 
 /* The provider's name in logs and flags: "openai", "responses", "anthropic". */
@@ -26,9 +27,20 @@ const char *wire_path(enum wire_format f);
 
 /* ---- client side ---- */
 
-/* Appends the request body as compact JSON: only what is set, keys in a fixed order (model,
- * messages, tools, stream, stream_options {"include_usage": true} when streaming, temperature,
- * max_completion_tokens). ERR_UNSUPPORTED for a format whose client side is not there yet. */
+/* Appends the request body as compact JSON: only what is set, and what the provider demands, keys
+ * in a fixed order. Assistant messages go back with the provider's own parts (struct reply). Of the
+ * history, names of tools that were made up and have other characters than letters, digits, _ and
+ * -, or more than 64, and arguments that are no JSON object, which providers refuse, are sent in a
+ * form that they take; outside of Chat Completions ids of calls too.
+ *     WIRE_CHAT       model, messages, tools, stream, stream_options {"include_usage": true} when
+ *                     streaming, temperature, max_completion_tokens
+ *     WIRE_RESPONSES  model, instructions, input, tools (strict false), stream, temperature,
+ *                     max_output_tokens, store false, include ["reasoning.encrypted_content"]
+ *                     unless the model is one of those that do not reason
+ *     WIRE_MESSAGES   model, max_tokens (8192 when unset: the provider demands one), system,
+ *                     messages with alternating roles, tools, stream, temperature; texts of only
+ *                     white space are left out, results of failed calls have is_error
+ * Returns 0, or ERR_LIMIT where it does not fit into the buffer. */
 int wire_encode_request(enum wire_format f, const struct llm_request *rq, struct buf *out,
                         struct err *e) MUST_CHECK;
 
@@ -111,7 +123,8 @@ void wire_encode_error(enum wire_format f, int status, struct str message, struc
 /* A request body without what equals its absence: members that are null or the provider's
  * documented default (stream false, n 1, temperature 1, top_p 1, tool_choice "auto" with tools, …),
  * in messages also null and an empty tool_calls, in Chat Completions' tools an empty description
- * and strict false; max_tokens counts as max_completion_tokens. Members come sorted. body must be
+ * and strict false; max_tokens counts as max_completion_tokens, a call of the history as
+ * wire_encode_request sends it. Members come sorted. body must be
  * an object; the result (in arena) is for keys, never for sending. */
 const struct val *wire_without_defaults(enum wire_format f, const struct val *body,
                                         struct arena *arena);

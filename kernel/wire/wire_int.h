@@ -40,6 +40,8 @@ void sse_free(struct sse *s);
 
 /* ---- draft.c: the reply under construction ---- */
 
+struct own;
+
 enum block_kind {
     BLOCK_GONE, /* replaced by a later, complete form */
     BLOCK_TEXT,
@@ -47,7 +49,7 @@ enum block_kind {
     BLOCK_REASONING,
     BLOCK_CALL,
     BLOCK_SERVER_CALL,
-    BLOCK_OTHER /* nothing that a reply holds: only `part` counts */
+    BLOCK_OTHER /* nothing that a reply holds: only `own` counts */
 };
 
 /* A piece of a reply. */
@@ -58,8 +60,8 @@ struct block {
     struct str name;
     struct buf text;  /* text, or arguments */
     struct str whole; /* arguments given in full at the start; they count when no piece follows */
-    struct str part; /* the provider's own JSON of it (compact), where it wants to see that again; n
-                        0 = the reply's words say it all */
+    struct own *own;  /* the provider's own JSON of it, where it may want to see that again */
+    bool told;        /* by the `own` of the block before */
 };
 
 /* OPEN: no finish reason yet. FINISHED: it came. DONE: nothing more can come. */
@@ -83,6 +85,9 @@ void draft_free(struct draft *d);
 
 /* The newest block of a kind with that index, or NULL. */
 struct block *draft_find(struct draft *d, enum block_kind kind, int64_t index);
+
+/* The newest block with that index, or NULL. */
+struct block *draft_at(struct draft *d, int64_t index);
 
 /* A new block, or NULL when there are too many: the draft has failed then. Valid until the next. */
 struct block *draft_add(struct draft *d, enum block_kind kind, int64_t index);
@@ -120,21 +125,44 @@ struct str arguments_text(const struct val *v);
 /* The draft as a result; a draft that has not failed becomes a reply. */
 void draft_result(struct draft *d, enum wire_format f, struct wire_result *out);
 
+/* ---- own.c: a part as the provider sent it, which grows by pieces ---- */
+
+/* Begins block b's own JSON with a copy of v. Nothing where b is NULL or v no map. */
+void own_begin(struct draft *d, struct block *b, const struct val *v);
+void own_free(struct own *o); /* NULL allowed */
+
+/* Grow a member of b's own JSON, which has begun: characters behind its text, an item behind its
+ * list, pieces of the JSON text that takes its place. */
+void own_say(struct draft *d, struct block *b, struct str key, struct str piece);
+void own_item(struct draft *d, struct block *b, struct str key, const struct val *item);
+void own_json(struct draft *d, struct block *b, struct str key, struct str piece);
+
+/* Sets a member that is a text. */
+void own_set(struct draft *d, struct block *b, struct str key, struct str text);
+
+/* Whether a member is there, and neither null nor an empty list. */
+bool own_tells(const struct own *o, const char *key);
+
+/* Appends it as compact JSON. */
+void own_add(struct buf *out, const struct own *o);
+
 /* ---- parts.c ---- */
 
-/* What reply.parts says of the draft's blocks, in its arena; p NULL when no block has a `part`. */
-struct str parts_kept(const struct draft *d, enum wire_format f);
+/* What reply.parts says of the draft's blocks, in its arena; p NULL when no block has something of
+ * its own that the provider wants to see again. */
+struct str parts_kept(struct draft *d, enum wire_format f);
 
 /* A part of an assistant message, for encoders. */
 struct part {
     enum { PART_TEXT, PART_CALL, PART_OWN } kind;
-    struct str text; /* PART_TEXT: never only white space. PART_OWN: the provider's JSON */
+    struct str text;              /* PART_TEXT: never empty. PART_OWN: the provider's JSON */
     const struct tool_call *call; /* PART_CALL */
     const struct val *own;        /* PART_OWN */
 };
 
 /* The parts of an assistant message in order, as the provider of format f sent them; without its
- * own parts: the text, then the calls. Into *out (in arena); returns the count. */
+ * own parts: the text, then the calls. A part that holds a text or a call stands for that; where
+ * the message does not have it, the part is left out. Into *out (in arena); returns the count. */
 size_t parts_of(const struct message *m, enum wire_format f, struct arena *arena,
                 struct part **out);
 
@@ -159,7 +187,30 @@ void responses_body(struct draft *d, const struct val *v);
 void messages_event(struct draft *d, const struct val *v);
 void messages_body(struct draft *d, const struct val *v);
 
+/* ---- history_names.c: what a model made up, as every provider takes it back ---- */
+
+enum { HISTORY_NAME_MAX = 64 };
+
+/* The name itself where it is offered or good, else in `room` one of letters, digits, _ and -, cut
+ * to what may stand there; "unnamed" for none. offered: the request's tools; NULL and 0 = not
+ * known. */
+struct str history_name(const struct tool_spec *offered, size_t n_offered, struct str name,
+                        char room[HISTORY_NAME_MAX]);
+
+/* The arguments themselves where they are a JSON object, else {}: the result of the call tells the
+ * model what was wrong with them. */
+struct str history_arguments(struct str arguments);
+
+/* ---- history_id.c ---- */
+
+/* The id itself where it is good, else one that is made of it (in arena), the same each time. */
+struct str history_id(struct str id, struct arena *arena);
+
+/* ---- requests of the formats ---- */
+
 int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
+int responses_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
+int messages_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
 
 /* ,"name": with its comma and quotes; for writing members after the first. */
 void wire_add_key(struct buf *out, const char *name);

@@ -54,6 +54,11 @@ static void verify(const struct play *p)
     }
     assert(rc == 0 && out.missing.n == 0 && out.bytes == p->log.n);
     kernel_free(k);
+    k = kernel_new(&config);
+    out.snapshot = buf_str(&p->snapshot);
+    rc = kernel_replay(k, "log", buf_str(&p->log), SIZE_MAX, &out, &e);
+    assert(rc == 0 && out.missing.n == 0 && out.bytes == p->log.n);
+    kernel_free(k);
     arena_free(arena);
 }
 
@@ -63,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct play p;
     play_begin(&p, from_bytes, &b);
     p.crashes = from_bytes(&b, 2) == 1;
+    p.snapshots = from_bytes(&b, 3);
     for (int i = 0; i < EVENTS_MAX && b.n > 0; i++) {
         play_event(&p);
         must(&p);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
+#include "kernel/core/snapshot.h"
 
 enum { CALLS_MAX = 5, EVENTS_MAX = 600, TEXT_LONG = 1200 };
 
@@ -205,9 +207,41 @@ static void call_tool(struct play *p, const struct command *c)
     }
 }
 
+static void hash_text(struct play *p, struct str text)
+{
+    p->commanded = hash64(p->commanded ^ (text.p == NULL), text);
+}
+
+static void hash_command(struct play *p, const struct command *c)
+{
+    const int64_t numbers[] = {c->kind,    (int64_t)c->n_messages, c->step,
+                               c->attempt, (int64_t)c->tool,       c->order,
+                               c->status};
+    const struct str texts[] = {c->call_id, c->name, c->arguments, c->request_id};
+    hash_text(p, (struct str){(const char *)numbers, sizeof numbers});
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        hash_text(p, texts[i]);
+    }
+    for (size_t i = 0; i < c->n_messages; i++) {
+        const struct message *m = &c->messages[i];
+        const struct str words[] = {m->content, m->reasoning, m->parts, m->call_id};
+        const char marks[] = {(char)m->role, m->content_null, m->notice};
+        hash_text(p, (struct str){marks, sizeof marks});
+        for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
+            hash_text(p, words[w]);
+        }
+        for (size_t t = 0; t < m->n_calls; t++) {
+            hash_text(p, m->calls[t].id);
+            hash_text(p, m->calls[t].name);
+            hash_text(p, m->calls[t].arguments);
+        }
+    }
+}
+
 static void take(struct play *p, const struct command *c)
 {
     check_command(p->check, c);
+    hash_command(p, c);
     switch (c->kind) {
     case CMD_CALL_MODEL:
         if ((history_check(c->messages, c->n_messages, NULL) == 0) !=
@@ -276,6 +310,16 @@ static void feed_past(struct play *p)
     }
 }
 
+static void take_snapshot(struct play *p)
+{
+    struct buf text = {0};
+    if (p->snapshots > 0 && kernel_snapshot(p->k, &text, NULL) && p->quiet++ % p->snapshots == 0) {
+        buf_clear(&p->snapshot);
+        buf_add(&p->snapshot, buf_str(&text));
+    }
+    buf_free(&text);
+}
+
 /* Feeds an event, writes the lines, carries out the commands. Where the process may die it may do
  * so at any byte of what is written, before anything of it is carried out. */
 static int feed(struct play *p, const struct event *ev)
@@ -308,6 +352,9 @@ static int feed(struct play *p, const struct event *ev)
     buf_add(&p->log, lines);
     check_lines(p->check, lines);
     note_results(p, lines);
+    if (lines.n > 0) {
+        take_snapshot(p);
+    }
     while (kernel_poll(p->k, &c)) {
         take(p, &c);
     }
@@ -554,7 +601,8 @@ void play_begin(struct play *p, play_choose *choose, void *ctx)
 /* Brings a kernel up from the log's first bytes; what is behind them is cut off. */
 static bool bring_up(struct play *p, size_t bytes, size_t lines_max)
 {
-    struct kernel_replay r = {.tools = p->tools, .n_tools = PLAY_TOOLS};
+    struct kernel_replay r = {
+        .tools = p->tools, .n_tools = PLAY_TOOLS, .snapshot = buf_str(&p->snapshot)};
     struct kernel_config config;
     struct err e = {0};
     struct str log = arena_str(p->arena, str_slice(buf_str(&p->log), 0, bytes));
@@ -570,6 +618,7 @@ static bool bring_up(struct play *p, size_t bytes, size_t lines_max)
     if (rc != 0) {
         fault(p, "cut at byte %zu: line %u: %s", bytes, e.line, e.message);
     }
+    p->restored += r.restored > 0;
     p->log.n = 0;
     buf_add(&p->log, str_slice(log, 0, r.bytes));
     buf_add(&p->log, buf_str(&r.missing));
@@ -621,7 +670,9 @@ void play_fork(struct play *p, const struct play *from, size_t bytes, size_t lin
                        .first = from->first};
     play_make_tools(p->arena, p->tools);
     p->config.tools = p->first.tools = p->tools;
+    p->snapshots = from->snapshots;
     buf_add(&p->log, buf_str(&from->log));
+    buf_add(&p->snapshot, buf_str(&from->snapshot));
     play_resume(p, bytes, lines_max, change, text);
 }
 
@@ -630,6 +681,7 @@ void play_end(struct play *p)
     kernel_free(p->k);
     check_free(p->check);
     buf_free(&p->log);
+    buf_free(&p->snapshot);
     play_free_tools(p->tools);
     arena_free(p->arena);
 }

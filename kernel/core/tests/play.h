@@ -16,6 +16,9 @@ struct play {
     play_choose *choose;
     void *ctx;
     bool crashes; /* the process may die and be resumed from its log */
+    /* A snapshot is taken at one in so many places where it can be, and used when the process has
+     * died; 0 = never. */
+    uint64_t snapshots;
 
     struct arena *arena;
     struct tool_spec tools[PLAY_TOOLS];
@@ -28,8 +31,12 @@ struct play {
     bool model_open, summary_open, finished;
     struct str open[PLAY_OPEN_MAX]; /* ids of tool calls under way */
     size_t n_open;
-    struct str asking; /* the call that waits for approval; n 0 = none */
-    struct done *done; /* what has its result, or must not be done twice */
+    struct str asking;   /* the call that waits for approval; n 0 = none */
+    struct done *done;   /* what has its result, or must not be done twice */
+    struct buf snapshot; /* the latest; n 0 = none */
+    uint64_t quiet;      /* places where one could be taken */
+    uint64_t commanded;  /* a hash of all commands, with what they tell */
+    unsigned restored;   /* times that a snapshot was used */
     unsigned ends, crashed, resumed, compactions, summaries, approvals;
     char fault[512]; /* what went wrong beside the invariants; "" = nothing */
 };

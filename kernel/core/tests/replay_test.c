@@ -24,6 +24,7 @@ static void played(struct play *p, struct rng *rng, uint64_t seed, int events, b
     *rng = rng_seeded(seed);
     play_begin(p, from_rng, rng);
     p->crashes = crashes;
+    p->snapshots = seed % 3;
     for (int i = 0; i < events && play_fault(p) == NULL; i++) {
         play_event(p);
     }
@@ -71,7 +72,8 @@ static size_t count_lines(struct str log)
 
 static void whole_logs_verify(void)
 {
-    unsigned ends = 0, crashed = 0, resumed = 0, compactions = 0, summaries = 0, approvals = 0;
+    unsigned ends = 0, crashed = 0, restored = 0, resumed = 0, compactions = 0, summaries = 0,
+             approvals = 0;
     for (uint64_t seed = 0; seed < RUNS; seed++) {
         struct play p;
         struct rng rng;
@@ -90,6 +92,7 @@ static void whole_logs_verify(void)
         buf_free(&out.missing);
         ends += p.ends;
         crashed += p.crashed;
+        restored += p.restored;
         resumed += p.resumed;
         compactions += p.compactions;
         summaries += p.summaries;
@@ -97,7 +100,7 @@ static void whole_logs_verify(void)
         play_end(&p);
     }
     /* the runs are not all of a kind */
-    CU_ASSERT_TRUE(ends > RUNS && crashed > RUNS / 4 && resumed > RUNS / 4);
+    CU_ASSERT_TRUE(ends > RUNS && crashed > RUNS / 4 && resumed > RUNS / 4 && restored > RUNS / 8);
     CU_ASSERT_TRUE(compactions > 20 && summaries > 10 && approvals > 20);
 }
 

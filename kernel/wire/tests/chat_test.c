@@ -86,9 +86,53 @@ static void sends_what_is_set(void)
                      "{\"role\":\"assistant\",\"content\":\"\",\"reasoning_content\":\"So\\n\"}],"
                      "\"stream\":true,\"stream_options\":{\"include_usage\":true},"
                      "\"temperature\":0,\"max_completion_tokens\":64}");
-    CU_ASSERT_EQUAL(wire_encode_request(WIRE_RESPONSES, &rq, &got, &e), ERR_UNSUPPORTED);
-    CU_ASSERT_EQUAL(wire_encode_request(WIRE_MESSAGES, &rq, &got, &e), ERR_UNSUPPORTED);
-    CU_ASSERT_EQUAL(got.n, 0);
+}
+
+/* Providers refuse a history with other names, and with arguments that are no object. */
+static void sends_back_what_is_accepted(void)
+{
+#define TEN "0123456789"
+    static const struct {
+        const char *name, *arguments, *name_sent, *arguments_sent;
+    } cases[] = {
+        {"get_order-1", "{\"id\": 1}", "get_order-1", "{\"id\": 1}"},
+        {"shop.offered", "{}", "shop.offered", "{}"},
+        {"shop.get order", "{\"id\": \"1", "shop_get_order", "{}"},
+        {"", "", "unnamed", "{}"},
+        {"\xe6\x9f\xa5", "null", "___", "{}"},
+        {"a\nb\"", "[1]", "a_b_", "{}"},
+        {(TEN TEN TEN TEN TEN TEN "abcd"), " {} ", (TEN TEN TEN TEN TEN TEN "abcd"), " {} "},
+        {(TEN TEN TEN TEN TEN TEN "abcde"), "{} {}", (TEN TEN TEN TEN TEN TEN "abcd"), "{}"},
+        {"f", "not json", "f", "{}"},
+        {"f", "\"{}\"", "f", "{}"},
+    };
+#undef TEN
+    struct tool_spec tool = {.name = STR("shop.offered")};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct err e;
+        struct buf got = {0}, want = {0};
+        struct tool_call call = {STR("a"), str_of(cases[i].name), str_of(cases[i].arguments)};
+        struct message m = {
+            .role = ROLE_ASSISTANT, .content_null = true, .calls = &call, .n_calls = 1};
+        struct llm_request rq = {.model = STR("m"),
+                                 .messages = &m,
+                                 .n_messages = 1,
+                                 .tools = &tool,
+                                 .n_tools = 1,
+                                 .max_tokens = -1};
+        CU_ASSERT_EQUAL(wire_encode_request(WIRE_CHAT, &rq, &got, &e), 0);
+        buf_addz(&want, "{\"model\":\"m\",\"messages\":[{\"role\":\"assistant\",\"content\":null,"
+                        "\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\",\"function\":"
+                        "{\"name\":");
+        json_add_string(&want, str_of(cases[i].name_sent));
+        buf_addz(&want, ",\"arguments\":");
+        json_add_string(&want, str_of(cases[i].arguments_sent));
+        buf_addz(&want, "}}]}],\"tools\":[{\"type\":\"function\",\"function\":{\"name\":"
+                        "\"shop.offered\"}}]}");
+        buf_char(&want, '\0');
+        check_text(&got, want.p);
+        buf_free(&want);
+    }
 }
 
 /* ---- replies ---- */
@@ -184,7 +228,7 @@ static void check_round_trip(const struct reply *r, const char *want)
         o.include_usage = true;
         o.piece_bytes = piece;
         CU_ASSERT_EQUAL(wire_encode_reply(WIRE_CHAT, r, &o, &body, NULL, &e), 0);
-        struct answer a = {WIRE_CHAT, 200, NULL, 0, buf_str(&body), HTTP_CLEAN, STR("")};
+        struct answer a = {WIRE_CHAT, 200, NULL, 0, buf_str(&body), HTTP_CLEAN, STR(""), false};
         rendering_of(&a, SPLIT_RANDOM, &got, NULL);
         struct str text = buf_str(&got);
         struct str line = {NULL, 0};
@@ -242,8 +286,8 @@ static void serves_errors(void)
             struct buf body = {0};
             struct buf got = {0};
             wire_encode_error(formats[f], cases[i].status, STR("No \"way\""), &body);
-            struct answer a = {formats[f],     cases[i].status, NULL,   0,
-                               buf_str(&body), HTTP_CLEAN,      STR("")};
+            struct answer a = {formats[f],     cases[i].status, NULL,    0,
+                               buf_str(&body), HTTP_CLEAN,      STR(""), false};
             rendering_of(&a, SPLIT_WHOLE, &got, NULL);
             check_text(&got, cases[i].want);
             buf_free(&body);
@@ -253,6 +297,8 @@ static void serves_errors(void)
 
 TESTS(chat, {"chat_encodes_the_requests_of_the_example", encodes_the_example},
       {"chat_sends_only_what_is_set_in_a_fixed_order", sends_what_is_set},
+      {"chat_sends_made_up_names_and_broken_arguments_in_a_form_that_is_taken",
+       sends_back_what_is_accepted},
       {"chat_serves_the_replies_of_the_example", serves_the_example},
       {"chat_streams_chunks_as_openai_does", streams_as_openai_does},
       {"chat_decodes_what_it_encodes", decodes_what_it_encodes},

@@ -15,12 +15,14 @@ struct answer {
     struct str body;
     enum http_end end;
     struct str detail;
+    bool brief; /* long texts as size and hash */
 };
 
 /* Decodes and appends what it came to, a line a fact:
  *     streamed
  *     text "..."               also null
  *     reasoning "..."          only where there is some
+ *     parts JSON               only where there are some
  *     call ID NAME ARGUMENTS   in canonical form where Messages sends a value, else as sent
  *     server ID NAME ARGUMENTS in canonical form
  *     stop STOP RAW
@@ -28,8 +30,12 @@ struct answer {
  * or
  *     failure CLASS STATUS MESSAGE
  *     retry_after_ms N         only when asked for
- * `deltas` (may be NULL) gets the text handed out on the way. */
+ * Texts of more than 200 bytes, and parts, stand as "N bytes HASH", their 64-bit FNV-1a, where
+ * `brief`. `deltas` (may be NULL) gets the text handed out on the way. */
 void rendering_of(const struct answer *a, enum split split, struct buf *out, struct buf *deltas);
+
+/* The same of a result. */
+void rendering_add(struct buf *out, enum wire_format f, const struct wire_result *r, bool brief);
 
 /* The next line of *text without its end; false at the end. */
 bool rendering_line(struct str *text, struct str *line);

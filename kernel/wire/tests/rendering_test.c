@@ -6,22 +6,46 @@
 #include "kernel/base/json.h"
 #include "kernel/base/rng.h"
 
-static void add_arguments(struct buf *out, bool canonical, struct str arguments)
+enum { BRIEF_BYTES = 200 };
+
+/* Appends a text; a long one as its size and its hash (FNV-1a, 64 bits). */
+static void add_shown(struct buf *out, struct str text, bool brief, bool quoted)
+{
+    if (!brief || text.n <= BRIEF_BYTES) {
+        if (quoted) {
+            json_add_string(out, text);
+        } else {
+            buf_add(out, text);
+        }
+        return;
+    }
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t i = 0; i < text.n; i++) {
+        hash = (hash ^ (unsigned char)text.p[i]) * UINT64_C(1099511628211);
+    }
+    buf_fmt(out, "%zu bytes %016llx", text.n, (unsigned long long)hash);
+}
+
+static void add_arguments(struct buf *out, bool canonical, struct str arguments, bool brief)
 {
     struct arena *arena = arena_new();
     struct val *v = NULL;
+    struct buf text = {0};
     if (canonical && json_parse(arena, NULL, arguments, &v, NULL) == 0) {
-        json_add_canonical(out, v);
+        json_add_canonical(&text, v);
     } else {
-        buf_add(out, arguments);
+        buf_add(&text, arguments);
     }
+    add_shown(out, buf_str(&text), brief, false);
+    buf_free(&text);
     arena_free(arena);
 }
 
-static void add_call(struct buf *out, const char *kind, bool canonical, struct tool_call call)
+static void add_call(struct buf *out, const char *kind, bool canonical, struct tool_call call,
+                     bool brief)
 {
     buf_fmt(out, "%s %.*s %.*s ", kind, STR_FMT(call.id), STR_FMT(call.name));
-    add_arguments(out, canonical, call.arguments);
+    add_arguments(out, canonical, call.arguments, brief);
     buf_char(out, '\n');
 }
 
@@ -43,27 +67,33 @@ static void add_usage(struct buf *out, const struct usage *u)
     buf_char(out, '\n');
 }
 
-static void add_reply(struct buf *out, enum wire_format f, const struct wire_result *r)
+static void add_reply(struct buf *out, enum wire_format f, const struct wire_result *r, bool brief)
 {
     const struct reply *reply = &r->reply;
     buf_addz(out, r->streamed ? "streamed\ntext " : "text ");
     if (reply->content_null) {
         buf_addz(out, "null");
     } else {
-        json_add_string(out, reply->content);
+        add_shown(out, reply->content, brief, true);
     }
     buf_char(out, '\n');
     if (reply->reasoning.p != NULL) {
         buf_addz(out, "reasoning ");
-        json_add_string(out, reply->reasoning);
+        add_shown(out, reply->reasoning, brief, true);
+        buf_char(out, '\n');
+    }
+    if (reply->parts.p != NULL) {
+        buf_addz(out, "parts ");
+        add_shown(out, reply->parts, brief, false);
         buf_char(out, '\n');
     }
     for (size_t i = 0; i < reply->n_calls; i++) {
-        add_call(out, "call", f == WIRE_MESSAGES, reply->calls[i]);
+        add_call(out, "call", f == WIRE_MESSAGES, reply->calls[i], brief);
     }
     for (size_t i = 0; i < r->n_server_calls; i++) {
         struct wire_server_call *call = &r->server_calls[i];
-        add_call(out, "server", true, (struct tool_call){call->id, call->name, call->arguments});
+        add_call(out, "server", true, (struct tool_call){call->id, call->name, call->arguments},
+                 brief);
     }
     buf_fmt(out, "stop %s %.*s\n", stop_name(reply->stop), STR_FMT(reply->stop_raw));
     add_usage(out, &reply->usage);
@@ -80,6 +110,20 @@ static size_t next_size(enum split split, struct rng *rng, size_t left)
     return size < left ? size : left;
 }
 
+void rendering_add(struct buf *out, enum wire_format f, const struct wire_result *r, bool brief)
+{
+    if (r->ok) {
+        add_reply(out, f, r, brief);
+        return;
+    }
+    buf_fmt(out, "failure %s %d ", fail_name(r->failure.class), r->failure.status);
+    buf_add(out, r->failure.message);
+    buf_char(out, '\n');
+    if (r->failure.retry_after_ms >= 0) {
+        buf_fmt(out, "retry_after_ms %lld\n", (long long)r->failure.retry_after_ms);
+    }
+}
+
 void rendering_of(const struct answer *a, enum split split, struct buf *out, struct buf *deltas)
 {
     struct wire_decoder *d = wire_decoder_new(a->format, a->status, a->headers, a->n_headers);
@@ -94,16 +138,7 @@ void rendering_of(const struct answer *a, enum split split, struct buf *out, str
     }
     wire_decoder_end(d, a->end, a->detail, &r);
     buf_add(said, wire_decoder_delta(d));
-    if (r.ok) {
-        add_reply(out, a->format, &r);
-    } else {
-        buf_fmt(out, "failure %s %d ", fail_name(r.failure.class), r.failure.status);
-        buf_add(out, r.failure.message);
-        buf_char(out, '\n');
-        if (r.failure.retry_after_ms >= 0) {
-            buf_fmt(out, "retry_after_ms %lld\n", (long long)r.failure.retry_after_ms);
-        }
-    }
+    rendering_add(out, a->format, &r, a->brief);
     buf_free(&unused);
     wire_decoder_free(d);
 }

@@ -174,6 +174,14 @@ static const struct default_case default_cases[] = {
      "{\"store\":true,\"truncation\":\"disabled\",\"text\":{\"format\":{\"type\":\"text\"}},"
      "\"previous_response_id\":null,\"n\":1}",
      "{\"n\":1}"},
+    /* calls of the history, as wire_encode_request sends them and as they came */
+    {WIRE_CHAT,
+     "{\"messages\":[{\"tool_calls\":[{\"id\":\"a\",\"function\":{\"name\":\"a.b c\","
+     "\"arguments\":\"{\\\"x\\\": \"}},{\"function\":{\"name\":\"f-1\",\"arguments\":"
+     "\"{ }\"}},{\"function\":{\"name\":\"\",\"arguments\":\"[1]\"}}]}]}",
+     "{\"messages\":[{\"tool_calls\":[{\"function\":{\"arguments\":\"{}\",\"name\":"
+     "\"a_b_c\"},\"id\":\"a\"},{\"function\":{\"arguments\":\"{ }\",\"name\":\"f-1\"}},"
+     "{\"function\":{\"arguments\":\"{}\",\"name\":\"unnamed\"}}]}]}"},
     {WIRE_MESSAGES,
      "{\"tool_choice\":{\"type\":\"auto\"},\"stream\":false,\"temperature\":1.0,"
      "\"max_tokens\":1}",

@@ -1,0 +1,281 @@
+/* Hides what a user names: headers, and values at JSON paths (a part of RFC 9535: names, indexes,
+ * wildcards). */
+#include "cassettes/cassette_int.h"
+#include "kernel/base/hash.h"
+#include "kernel/base/json.h"
+#include "kernel/base/text.h"
+
+#include <stdlib.h>
+
+enum { STEPS_MAX = 32, SECRETS_MAX = 10000 };
+
+/* One step of a path. */
+struct step {
+    enum { STEP_NAME, STEP_INDEX, STEP_ALL } kind;
+    struct str name;
+    size_t index;
+};
+
+struct path {
+    struct step steps[STEPS_MAX];
+    size_t n;
+};
+
+struct hider {
+    struct path *paths;
+    size_t n_paths;
+    uint64_t *secrets; /* hashes of those that were seen, in their order */
+    size_t n_secrets;
+    size_t hidden;
+    struct buf parts;
+    struct str text; /* that the values at hand stand in */
+};
+
+/* ---- paths ---- */
+
+static int bad_path(struct str path, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "--path wants names and indexes such as user, metadata.keys[0], "
+                   "messages[*].name, got \"%.*s\"",
+                   STR_FMT(utf8_prefix(path, 100)));
+}
+
+/* The next step of `path` at *at into *s; false where none is written there. */
+static bool next_step(struct str path, size_t *at, struct step *s)
+{
+    struct str rest = str_slice(path, *at, path.n);
+    if (str_starts(rest, "[")) {
+        size_t end = str_find(rest, STR("]"));
+        struct str inside = str_slice(rest, 1, end);
+        if (end == SIZE_MAX || inside.n == 0) {
+            return false;
+        }
+        *at += end + 1;
+        if (str_is(inside, "*")) {
+            s->kind = STEP_ALL;
+            return true;
+        }
+        char quote = inside.p[0];
+        if (quote == '"' || quote == '\'') {
+            s->kind = STEP_NAME;
+            s->name = str_slice(inside, 1, inside.n - 1);
+            return inside.n > 2 && inside.p[inside.n - 1] == quote;
+        }
+        int64_t index;
+        struct val number = {.kind = VAL_NUMBER, .text = inside};
+        for (size_t i = 0; i < inside.n; i++) {
+            if (inside.p[i] < '0' || inside.p[i] > '9') {
+                return false;
+            }
+        }
+        s->kind = STEP_INDEX;
+        bool good = inside.n < 10 && val_int(&number, &index);
+        s->index = good ? (size_t)index : 0;
+        return good;
+    }
+    size_t from = *at + (*at > 0 && str_starts(rest, ".") ? 1 : 0);
+    size_t end = from;
+    while (end < path.n && path.p[end] != '.' && path.p[end] != '[') {
+        end++;
+    }
+    if (end == from || (*at > 0 && from == *at)) {
+        return false;
+    }
+    s->name = str_slice(path, from, end);
+    s->kind = str_is(s->name, "*") ? STEP_ALL : STEP_NAME;
+    *at = end;
+    return true;
+}
+
+static int parse_path(struct str text, struct path *out, struct err *e)
+{
+    struct str path = str_trim(text);
+    size_t at = 0;
+    if (str_starts(path, "$.")) {
+        path = str_slice(path, 2, path.n);
+    } else if (str_starts(path, "$[")) {
+        path = str_slice(path, 1, path.n);
+    }
+    while (at < path.n) {
+        if (out->n == STEPS_MAX || !next_step(path, &at, &out->steps[out->n])) {
+            return bad_path(text, e);
+        }
+        out->n++;
+    }
+    return out->n == 0 ? bad_path(text, e) : 0;
+}
+
+/* ---- values ---- */
+
+/* Which secret this is, from 1. */
+static uint32_t number_of(struct hider *h, struct str secret)
+{
+    uint64_t hash = hash64(0, secret);
+    for (size_t i = 0; i < h->n_secrets; i++) {
+        if (h->secrets[i] == hash) {
+            return (uint32_t)i + 1;
+        }
+    }
+    if (h->n_secrets < SECRETS_MAX) {
+        h->secrets[h->n_secrets] = hash;
+    }
+    return (uint32_t)++h->n_secrets;
+}
+
+static void hide_value(struct hider *h, const struct val *v)
+{
+    size_t at = (size_t)(v->raw.p - h->text.p);
+    struct redacted part = {at, v->raw.n, REDACTED_QUOTED, 0, "a value"};
+    switch (v->kind) {
+    case VAL_STRING:
+        if (v->text.n == 0 || str_starts(v->text, REDACTED_TEXT)) {
+            return;
+        }
+        part = (struct redacted){at + 1, v->raw.n - 2, REDACTED_NUMBERED, 0, "a value"};
+        break;
+    case VAL_NUMBER: break;
+    case VAL_ARRAY:
+        for (size_t i = 0; i < v->count; i++) {
+            hide_value(h, &v->items[i]);
+        }
+        return;
+    case VAL_OBJECT:
+        for (size_t i = 0; i < v->count; i++) {
+            hide_value(h, &v->members[i].value);
+        }
+        return;
+    case VAL_NULL:
+    case VAL_BOOL: return;
+    }
+    if (h->n_secrets <= SECRETS_MAX) {
+        part.id = number_of(h, v->text);
+        buf_add(&h->parts, (struct str){(const char *)&part, sizeof part});
+        h->hidden++;
+    }
+}
+
+static void follow(struct hider *h, const struct path *path, size_t step, const struct val *v)
+{
+    if (step == path->n) {
+        hide_value(h, v);
+        return;
+    }
+    const struct step *s = &path->steps[step];
+    if (v->kind == VAL_OBJECT && s->kind != STEP_INDEX) {
+        for (size_t i = 0; i < v->count; i++) {
+            if (s->kind == STEP_ALL || str_eq(v->members[i].key, s->name)) {
+                follow(h, path, step + 1, &v->members[i].value);
+            }
+        }
+    } else if (v->kind == VAL_ARRAY && s->kind != STEP_NAME) {
+        for (size_t i = 0; i < v->count; i++) {
+            if (s->kind == STEP_ALL || i == s->index) {
+                follow(h, path, step + 1, &v->items[i]);
+            }
+        }
+    }
+}
+
+/* ---- bodies ---- */
+
+static bool find_in_json(struct hider *h, struct str json)
+{
+    struct arena *arena = arena_new();
+    struct val *v = NULL;
+    bool good = json_parse(arena, NULL, json, &v, NULL) == 0;
+    for (size_t i = 0; good && i < h->n_paths; i++) {
+        follow(h, &h->paths[i], 0, v);
+    }
+    arena_free(arena);
+    return good;
+}
+
+/* In a JSON text, or in each event of a stream. */
+static void find(struct hider *h, struct str body)
+{
+    h->text = body;
+    if (find_in_json(h, body)) {
+        return;
+    }
+    for (size_t at = 0; at < body.n;) {
+        size_t newline = str_find(str_slice(body, at, body.n), STR("\n"));
+        size_t end = newline == SIZE_MAX ? body.n : at + newline + 1;
+        struct str json = cassette_json_of_line(str_slice(body, at, end));
+        if (str_starts(json, "{")) {
+            (void)find_in_json(h, json);
+        }
+        at = end;
+    }
+}
+
+/* The body without what the paths name, in arena; the body itself when there is none of it. */
+static struct str without(struct hider *h, struct str body, struct arena *arena)
+{
+    struct buf out = {0};
+    buf_clear(&h->parts);
+    find(h, body);
+    cassette_sort_parts(&h->parts);
+    if (cassette_put_redacted(body, &h->parts, &out)) {
+        body = arena_str(arena, buf_str(&out));
+    }
+    buf_free(&out);
+    return body;
+}
+
+static void hide_in_headers(struct hider *h, const struct hiding *what, struct http_header *headers,
+                            size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < what->n_headers; k++) {
+            if (str_cmp_nocase(headers[i].name, what->headers[k]) == 0 &&
+                !str_is(headers[i].value, REDACTED_TEXT)) {
+                headers[i].value = STR(REDACTED_TEXT);
+                h->hidden++;
+            }
+        }
+    }
+}
+
+static void hide_in(struct hider *h, const struct hiding *what, struct interaction *it,
+                    struct arena *arena)
+{
+    hide_in_headers(h, what, it->request_headers, it->n_request_headers);
+    hide_in_headers(h, what, it->headers, it->n_headers);
+    if (h->n_paths == 0) {
+        return;
+    }
+    it->request_body = without(h, it->request_body, arena);
+    if (h->parts.n > 0) {
+        struct val *json = NULL;
+        bool good = json_parse(arena, NULL, it->request_body, &json, NULL) == 0;
+        it->request_json = good ? json : NULL;
+    }
+    it->body = without(h, it->body, arena);
+    cassette_move_chunks(it->chunks, it->n_chunks, &h->parts, it->chunks);
+}
+
+int cassette_hide(struct cassette *c, const struct hiding *what, size_t *hidden, struct err *e)
+{
+    struct hider h = {.paths = mem_zero((what->n_paths + 1) * sizeof *h.paths),
+                      .n_paths = what->n_paths};
+    int rc = 0;
+    for (size_t i = 0; i < what->n_paths && rc == 0; i++) {
+        rc = parse_path(what->paths[i], &h.paths[i], e);
+    }
+    if (rc == 0) {
+        h.secrets = mem_alloc(SECRETS_MAX * sizeof *h.secrets);
+        for (size_t i = 0; i < c->n; i++) {
+            hide_in(&h, what, &c->items[i], c->arena);
+        }
+        *hidden = h.hidden;
+    }
+    if (h.n_secrets > SECRETS_MAX) {
+        rc = err_at(e, ERR_LIMIT, c->path, 0, 0,
+                    "more than %d different values to hide; name a narrower path", SECRETS_MAX);
+    }
+    free(h.secrets);
+    free(h.paths);
+    buf_free(&h.parts);
+    return rc;
+}
