@@ -282,13 +282,15 @@ struct findings {
     bool json;
     size_t errors;
     size_t warnings;
+    size_t unread; /* of the errors: files that the machine could not read */
     struct buf out;
 };
 /* ctx: the struct findings. */
 void findings_add(void *ctx, const struct finding *f);
 /* A file that could not be loaded, as a finding of its own. */
 void findings_add_err(struct findings *f, const char *file, const struct err *e);
-/* Prints them and the count; returns the exit status: 0, or 2 when there were errors. */
+/* Prints them and the count; returns the exit status: 0, 2 when there were errors, or 4 when
+ * all of them are files that could not be read though they may be. */
 int findings_end(struct findings *f, const char *what, size_t n_files);
 
 /* What is behind `check`: `FILE... [--json]`, each file given to check_file. verb and what name
