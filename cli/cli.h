@@ -89,9 +89,9 @@ struct words {
     size_t n;
 };
 
-/* Reads `--name value`, `--name=value`, flags, and `--` before words that begin with a dash;
- * options and words may be mixed. ERR_USAGE: an unknown option (with the closest known one), a
- * missing or bad value, an option given twice. */
+/* Reads `--name value`, `--name=value`, flags, -o and -n for --out and --dry-run, and `--` before
+ * words that begin with a dash; options and words may be mixed. ERR_USAGE: an unknown option (with
+ * the closest known one), a missing or bad value, an option given twice. */
 int options_parse(const struct option *options, size_t n, int argc, char **argv,
                   struct words *words, struct err *e) MUST_CHECK;
 
@@ -116,6 +116,8 @@ int temperature_check(const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
+/* The wire format of a provider's name; Chat Completions for NULL. */
+enum wire_format provider_format(const char *provider);
 
 /* ---- settings.c: how the loop behaves ---- */
 
@@ -198,10 +200,11 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
     "  --replay CASSETTE   a recording: no network, no clock\n"                                    \
     "  --record CASSETTE   a live endpoint, recorded\n"                                            \
     "  --model NAME        the model (else MODEL, or what the script or recording names)\n"        \
+    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "   \
+    "anthropic\n"                                                                                  \
     "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com); the key comes " \
     "from\n"                                                                                       \
-    "                      OPENAI_API_KEY\n"                                                       \
-    "  --provider openai   the wire format\n"                                                      \
+    "                      OPENAI_API_KEY; for anthropic ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY\n"  \
     "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "   \
     "by\n"                                                                                         \
     "                      reply, so that none that broke off is in it\n"                          \
