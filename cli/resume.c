@@ -10,7 +10,7 @@ static const char resume_help[] =
     "damage before it is an error, and nothing is written. Calls that have their result are not\n"
     "made again. A call that was under way is made again where its tool only reads or is\n"
     "idempotent, else the model is told that nobody knows what it did. A run that completed wants\n"
-    "a PROMPT.\n"
+    "a PROMPT. LOG.snap, which stands beside a long log, makes this quick; it may be deleted.\n"
     "\n"
     "options: those of assay run, but for --system, --record, --mode and --seed. Model, tools,\n"
     "budget and price are the log's where no option names others\n"
