@@ -56,8 +56,9 @@ struct resume_request {
 int resume_open(const struct resume_request *q, const struct toolset *tools, struct resumed **out,
                 struct err *e) MUST_CHECK;
 
-/* Whether the run had ended and only its last lines are not in the log. */
-bool resume_only_ends(const struct resumed *r, bool has_prompt);
+/* Whether the run had ended and only its last lines are not in the log. Not where a message, or
+ * more budget than what it had spent, lets it go on. */
+bool resume_only_ends(const struct resumed *r, bool has_prompt, const struct budget *budget);
 
 /* Writes those, and prints the answer; returns the exit status. */
 int resume_end(const struct resumed *r, const char *trace);

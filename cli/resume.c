@@ -106,9 +106,16 @@ int resume_open(const struct resume_request *q, const struct toolset *tools, str
     return rc != 0 || q->has_prompt ? rc : check_prompt(*out, e);
 }
 
-bool resume_only_ends(const struct resumed *r, bool has_prompt)
+static bool is_more(const struct budget *a, const struct budget *b)
 {
-    return !has_prompt && r->missing.n > 0 && kernel_stage(r->kernel) == STAGE_ENDED;
+    return a->steps > b->steps || a->tokens > b->tokens || a->seconds > b->seconds ||
+           a->cost_nano > b->cost_nano || a->calls > b->calls;
+}
+
+bool resume_only_ends(const struct resumed *r, bool has_prompt, const struct budget *budget)
+{
+    return !has_prompt && r->missing.n > 0 && kernel_stage(r->kernel) == STAGE_ENDED &&
+           (waits_for_user(r) || !is_more(budget, &r->config.budget));
 }
 
 void resume_tell(const struct resumed *r)
