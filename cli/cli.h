@@ -171,6 +171,10 @@ int approver_new(struct loop *loop, const char *decisions, struct approver **out
                  struct err *e) MUST_CHECK;
 void approver_free(struct approver *a); /* NULL allowed */
 
+/* What the file of decisions says about a call: false where no line of it fits. */
+bool approver_decides(const struct approver *a, struct str name, struct str arguments,
+                      enum decision *decision);
+
 /* What rig_options.ask is told; answers with rig_approve, now or later. */
 void approver_ask(struct approver *a, struct rig *rig, struct str call_id, struct str name,
                   struct str arguments);
