@@ -94,6 +94,9 @@ struct cassette {
  * ERR_NOT_FOUND, ERR_IO, ERR_INPUT with place, ERR_LIMIT. */
 int cassette_load(const char *path, struct cassette **out, struct buf *warning,
                   struct err *e) MUST_CHECK;
+/* The same from a text that is in memory. path: named in errors. text need not outlive it. */
+int cassette_parse(const char *path, struct str text, struct cassette **out, struct buf *warning,
+                   struct err *e) MUST_CHECK;
 void cassette_free(struct cassette *c); /* NULL allowed */
 
 /* The first request that a session can replay (Chat Completions, all that this version has a client
@@ -234,6 +237,23 @@ struct hiding {
  * count. ERR_USAGE: not a path, with what was expected; ERR_LIMIT: too many different values. */
 int cassette_hide(struct cassette *c, const struct hiding *h, size_t *hidden,
                   struct err *e) MUST_CHECK;
+
+/* Replaces a file that is there as a whole. ERR_NOT_FOUND, ERR_IO, also when a recorder has it
+ * open.
+ */
+int cassette_replace(const char *path, struct str text, struct err *e) MUST_CHECK;
+
+/* Takes over a recording of another program: vcrpy's in every variant, or an HTTP archive
+ * (HAR 1.2), as one of ours, for cassette_write. What is left out is appended to *left_out, a line
+ * each, with place and reason. Errors as cassette_load. */
+int cassette_import(const char *path, struct cassette **out, struct buf *left_out,
+                    struct err *e) MUST_CHECK;
+
+/* Compares two recordings: interactions with equal requests are pairs, then those to the same
+ * place, in their order. Appends what was removed, added or changed, in the request or in the
+ * answer, for people or as JSON lines; returns how many that are. No credentials are shown. */
+size_t cassette_compare(const struct cassette *a, const struct cassette *b, bool json,
+                        struct buf *out);
 
 /* Drops the torn tail of a recording that was killed: its bytes go to a new file beside it,
  * FILE.torn, then the file is replaced as a whole. Appends to *told what was done, or that nothing

@@ -9,10 +9,6 @@ enum {
     CASSETTE_BODY_MAX = 64 << 20    /* of one decoded body */
 };
 
-/* cassette_load from a text that is in memory. path: named in errors. text need not outlive it. */
-int cassette_parse(const char *path, struct str text, struct cassette **out, struct buf *warning,
-                   struct err *e) MUST_CHECK;
-
 /* ---- coding.c ---- */
 
 /* Undoes the content coding of an answer's body (gzip, deflate; others are left as they are): the
@@ -179,6 +175,12 @@ enum { DIFFERENCES_MAX = 1000 };
 /* Compares two meanings (cassette_meaning). Free with cassette_difference_free. */
 struct difference cassette_difference(struct str recorded, struct str sent);
 void cassette_difference_free(struct difference *d);
+
+/* Tells the first `most` differences of two texts one by one, with the path and both values as JSON
+ * or "nothing", shortened; returns how many there are, at most DIFFERENCES_MAX. */
+size_t cassette_differences(struct str a, struct str b, size_t most,
+                            void (*told)(void *ctx, struct str path, struct str a, struct str b),
+                            void *ctx);
 
 /* ---- read.c: an interaction as what it says ---- */
 

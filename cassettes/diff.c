@@ -9,13 +9,16 @@ struct comparing {
     struct arena *arena;
     struct difference *d;
     struct buf path;
+    void (*told)(void *ctx, struct str path, struct str a, struct str b); /* NULL: nobody is told */
+    void *ctx;
+    size_t most;
 };
 
 /* `from`: where a long string is shown from, so that the difference is in sight. */
-static void add_value(struct comparing *c, const struct val *v, size_t from)
+static void add_value(struct comparing *c, struct buf *out, const struct val *v, size_t from)
 {
     if (v == NULL) {
-        buf_addz(&c->d->where, "nothing");
+        buf_addz(out, "nothing");
         return;
     }
     struct buf text = {0};
@@ -26,10 +29,10 @@ static void add_value(struct comparing *c, const struct val *v, size_t from)
         json_add(&text, v);
     }
     struct str shown = text_preview(c->arena, buf_str(&text), PREVIEW_CHARS);
-    buf_add(&c->d->where, shown);
+    buf_add(out, shown);
     if (val_is(v, VAL_STRING) &&
         str_ends(shown, "…")) { /* cut: the closing quote went with the rest */
-        buf_char(&c->d->where, '"');
+        buf_char(out, '"');
     }
     buf_free(&text);
 }
@@ -53,15 +56,25 @@ static size_t parting(const struct val *a, const struct val *b)
 
 static void differs(struct comparing *c, const struct val *recorded, const struct val *sent)
 {
-    if (c->d->count++ > 0) {
-        return;
-    }
-    buf_add(&c->d->where, c->path.n == 0 ? STR("the body") : buf_str(&c->path));
+    struct str path = c->path.n == 0 ? STR("the body") : buf_str(&c->path);
     size_t from = parting(recorded, sent);
-    buf_addz(&c->d->where, ": recorded ");
-    add_value(c, recorded, from);
-    buf_addz(&c->d->where, ", sent ");
-    add_value(c, sent, from);
+    size_t nth = c->d->count++;
+    if (c->told != NULL && nth < c->most) {
+        struct buf a = {0};
+        struct buf b = {0};
+        add_value(c, &a, recorded, from);
+        add_value(c, &b, sent, from);
+        c->told(c->ctx, path, buf_str(&a), buf_str(&b));
+        buf_free(&a);
+        buf_free(&b);
+    }
+    if (nth == 0) {
+        buf_add(&c->d->where, path);
+        buf_addz(&c->d->where, ": recorded ");
+        add_value(c, &c->d->where, recorded, from);
+        buf_addz(&c->d->where, ", sent ");
+        add_value(c, &c->d->where, sent, from);
+    }
 }
 
 static void compare(struct comparing *c, const struct val *a, const struct val *b);
@@ -135,30 +148,46 @@ static void compare(struct comparing *c, const struct val *a, const struct val *
     }
 }
 
-struct difference cassette_difference(struct str recorded, struct str sent)
+/* All of two values; of texts that are no JSON, or are written otherwise, the texts. */
+static struct difference compared(struct comparing *c, struct str recorded, struct str sent)
 {
     struct difference d = {0};
     if (str_eq(recorded, sent)) {
         return d;
     }
-    struct arena *arena = arena_new();
-    struct comparing c = {arena, &d, {.max = PATH_BYTES_MAX}};
     struct val *a = NULL;
     struct val *b = NULL;
-    if (json_parse(arena, NULL, recorded, &a, NULL) == 0 &&
-        json_parse(arena, NULL, sent, &b, NULL) == 0) {
-        compare(&c, a, b);
+    c->arena = arena_new();
+    c->d = &d;
+    c->path.max = PATH_BYTES_MAX;
+    if (json_parse(c->arena, NULL, recorded, &a, NULL) == 0 &&
+        json_parse(c->arena, NULL, sent, &b, NULL) == 0) {
+        compare(c, a, b);
     }
     if (d.count == 0) {
-        d.count = 1;
-        buf_addz(&d.where, "the body: recorded ");
-        buf_add(&d.where, text_preview(arena, recorded, PREVIEW_CHARS));
-        buf_addz(&d.where, ", sent ");
-        buf_add(&d.where, text_preview(arena, sent, PREVIEW_CHARS));
+        struct val texts[] = {val_of_str(recorded), val_of_str(sent)};
+        differs(c, &texts[0], &texts[1]);
     }
-    buf_free(&c.path);
-    arena_free(arena);
+    buf_free(&c->path);
+    arena_free(c->arena);
     return d;
+}
+
+struct difference cassette_difference(struct str recorded, struct str sent)
+{
+    struct comparing c = {0};
+    return compared(&c, recorded, sent);
+}
+
+size_t cassette_differences(struct str a, struct str b, size_t most,
+                            void (*told)(void *ctx, struct str path, struct str a, struct str b),
+                            void *ctx)
+{
+    struct comparing c = {.told = told, .ctx = ctx, .most = most};
+    struct difference d = compared(&c, a, b);
+    size_t count = d.count;
+    cassette_difference_free(&d);
+    return count;
 }
 
 void cassette_difference_free(struct difference *d)

@@ -103,7 +103,7 @@ static int parse_path(struct str text, struct path *out, struct err *e)
         }
         out->n++;
     }
-    return out->n == 0 ? bad_path(text, e) : 0;
+    return out->n == 0 || str_is(path, "$") ? bad_path(text, e) : 0;
 }
 
 /* ---- values ---- */

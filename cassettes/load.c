@@ -47,11 +47,15 @@ static int check_keys(struct loader *l, const struct val *v, const char *what,
     return 0;
 }
 
-/* A string; in others' files also a number, by its text. */
+/* A string; in others' files also a number, a boolean or null, by its text. */
 static int scalar_text(struct loader *l, const struct val *v, const char *what, struct str *out)
 {
     if (val_is(v, VAL_STRING) || (!l->c->ours && val_is(v, VAL_NUMBER))) {
         *out = v->text;
+        return 0;
+    }
+    if (!l->c->ours && (val_is(v, VAL_BOOL) || val_is(v, VAL_NULL))) {
+        *out = v->kind == VAL_NULL ? STR("") : v->boolean ? STR("true") : STR("false");
         return 0;
     }
     return doc_fail(l->d, v, l->e, "expected %s as a string, got %s", what, val_kind_name(v->kind));
@@ -106,12 +110,27 @@ static int base64_body(struct loader *l, const struct val *v, struct str *out)
     return rc;
 }
 
+/* What a file object of Python holds (!!python/object/new:_io.BytesIO: the bytes, where it stands
+ * in them, its attributes), or NULL. */
+static const struct val *file_object(const struct val *v)
+{
+    const struct val *state = val_get(v, "state");
+    const struct val *bytes = val_item(state, 0);
+    return val_is(v, VAL_OBJECT) && v->count == 1 && state != NULL && state->kind == VAL_ARRAY &&
+                   state->count == 3 && val_is(bytes, VAL_STRING)
+               ? bytes
+               : NULL;
+}
+
 /* A body in any of its forms: string, !!binary, null, {string}, {base64_string}, a map or a list.
  */
 static int read_body(struct loader *l, const struct val *v, struct str *out)
 {
     if (v == NULL || v->kind == VAL_NULL) {
         return 0;
+    }
+    if (!l->c->ours && file_object(v) != NULL) {
+        v = file_object(v);
     }
     if (v->kind == VAL_OBJECT) {
         int rc = check_keys(l, v, "a body", body_keys);
@@ -171,13 +190,10 @@ static int read_header(struct loader *l, struct str name, const struct val *v,
 }
 
 /* Values of a header: one, or a list of them; each becomes a header of its own. */
-static int read_headers(struct loader *l, const struct val *v, struct http_header **out, size_t *n)
+static int read_header_map(struct loader *l, const struct val *headers, struct http_header **out,
+                           size_t *n)
 {
-    const struct val *headers = NULL;
-    int rc = doc_map(l->d, v, "headers", DOC_OPTIONAL, &headers, l->e);
-    if (rc != 0 || headers == NULL) {
-        return rc;
-    }
+    int rc = 0;
     size_t count = 0;
     for (size_t i = 0; i < headers->count; i++) {
         const struct val *value = &headers->members[i].value;
@@ -192,6 +208,50 @@ static int read_headers(struct loader *l, const struct val *v, struct http_heade
         }
     }
     return rc;
+}
+
+/* One of a list: a line "Name: value", or a pair. */
+static int read_listed_header(struct loader *l, const struct val *v, struct http_header *out)
+{
+    size_t colon = str_find(val_text(v), STR(":"));
+    if (val_is(v, VAL_STRING) && colon != SIZE_MAX && colon > 0) {
+        out->name = str_slice(v->text, 0, colon);
+        out->value = str_trim(str_slice(v->text, colon + 1, v->text.n));
+        return 0;
+    }
+    if (val_is(v, VAL_ARRAY) && v->count == 2 && val_is(&v->items[0], VAL_STRING)) {
+        return read_header(l, v->items[0].text, &v->items[1], out);
+    }
+    return doc_fail(l->d, v, l->e, "expected a header as \"Name: value\" or [name, value], got %s",
+                    val_kind_name(v->kind));
+}
+
+/* The list of the oldest vcrpy: of lines, or of pairs, which may stand in a set of Python's. */
+static int read_header_list(struct loader *l, const struct val *list, struct http_header **out,
+                            size_t *n)
+{
+    const struct val *first = val_item(list, 0);
+    const struct val *inner = val_item(first, 0);
+    if (list->count == 1 && val_is(first, VAL_ARRAY) &&
+        (inner == NULL || val_is(inner, VAL_ARRAY))) {
+        list = first;
+    }
+    int rc = 0;
+    *out = arena_array(l->d.arena, list->count, sizeof **out);
+    for (size_t i = 0; i < list->count && rc == 0; i++) {
+        rc = read_listed_header(l, &list->items[i], &(*out)[(*n)++]);
+    }
+    return rc;
+}
+
+static int read_headers(struct loader *l, const struct val *v, struct http_header **out, size_t *n)
+{
+    const struct val *headers = val_get(v, "headers");
+    if (!l->c->ours && val_is(headers, VAL_ARRAY)) {
+        return read_header_list(l, headers, out, n);
+    }
+    int rc = doc_map(l->d, v, "headers", DOC_OPTIONAL, &headers, l->e);
+    return rc != 0 || !val_is(headers, VAL_OBJECT) ? rc : read_header_map(l, headers, out, n);
 }
 
 static int read_status(struct loader *l, const struct val *response, struct interaction *it)
@@ -217,6 +277,56 @@ static int read_status(struct loader *l, const struct val *response, struct inte
     return rc;
 }
 
+/* The address in the parts that the oldest vcrpy wrote. */
+static int read_address_parts(struct loader *l, const struct val *v, struct str *out)
+{
+    struct str protocol = {0};
+    struct str host = {0};
+    struct str path = {0};
+    int64_t port = 0;
+    int rc = doc_str(l->d, v, "protocol", DOC_REQUIRED, &protocol, l->e);
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "host", DOC_REQUIRED, &host, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_str(l->d, v, "path", DOC_OPTIONAL, &path, l->e);
+    }
+    if (rc == 0) {
+        rc = doc_int(l->d, v, "port", DOC_OPTIONAL, 0, 65535, &port, l->e);
+    }
+    bool usual = port == 0 || (port == 80 && str_is(protocol, "http")) ||
+                 (port == 443 && str_is(protocol, "https"));
+    struct buf uri = {0};
+    buf_add(&uri, protocol);
+    buf_addz(&uri, "://");
+    buf_add(&uri, host);
+    if (!usual) {
+        buf_fmt(&uri, ":%lld", (long long)port);
+    }
+    buf_add(&uri, path);
+    *out = kept(l, &uri);
+    buf_free(&uri);
+    return rc;
+}
+
+static int read_uri(struct loader *l, const struct val *v, struct str *out)
+{
+    if (!l->c->ours && val_get(v, "uri") == NULL && val_get(v, "host") != NULL) {
+        return read_address_parts(l, v, out);
+    }
+    return doc_str(l->d, v, "uri", DOC_REQUIRED, out, l->e);
+}
+
+/* Others write get for GET (betamax and Ruby's VCR). */
+static struct str upper(struct loader *l, struct str s)
+{
+    char *p = arena_cstr(l->d.arena, s);
+    for (size_t i = 0; i < s.n; i++) {
+        p[i] = p[i] >= 'a' && p[i] <= 'z' ? (char)(p[i] - 'a' + 'A') : p[i];
+    }
+    return (struct str){p, s.n};
+}
+
 static int read_request(struct loader *l, const struct val *v, struct interaction *it)
 {
     int rc = check_keys(l, v, "a request", request_keys);
@@ -224,7 +334,8 @@ static int read_request(struct loader *l, const struct val *v, struct interactio
         rc = doc_str(l->d, v, "method", DOC_REQUIRED, &it->method, l->e);
     }
     if (rc == 0) {
-        rc = doc_str(l->d, v, "uri", DOC_REQUIRED, &it->uri, l->e);
+        it->method = l->c->ours ? it->method : upper(l, it->method);
+        rc = read_uri(l, v, &it->uri);
     }
     if (rc == 0) {
         rc = read_headers(l, v, &it->request_headers, &it->n_request_headers);
@@ -517,12 +628,36 @@ static bool last_is_unfinished(const struct val *root, const struct val *list)
            is_recorded(root, list->count - 1);
 }
 
+/* What vcrpy wrote before its version 1: the interactions alone. */
+static bool is_old_list(const struct val *root)
+{
+    return val_is(root, VAL_ARRAY) && root->count > 0 &&
+           val_get(&root->items[0], "request") != NULL;
+}
+
 /* cut: the line in which a last interaction begins that could not be read; 0 = there is none. */
 static int read_root(struct loader *l, const struct val *root, uint32_t cut, struct buf *warning)
 {
     struct cassette *c = l->c;
     const struct val *list = NULL;
-    if (!val_is(root, VAL_OBJECT) || (!c->ours && val_get(root, "interactions") == NULL)) {
+    const char *key = "interactions";
+    struct val wrapped;
+    struct member only;
+    if (!c->ours && is_old_list(root)) {
+        only = (struct member){STR("interactions"), root->line, root->column, *root};
+        wrapped = (struct val){.kind = VAL_OBJECT, .line = 1, .count = 1, .members = &only};
+        root = &wrapped;
+    }
+    if (!c->ours && val_get(root, key) == NULL && val_get(root, "http_interactions") != NULL) {
+        key = "http_interactions";
+    }
+    if (val_path(root, "log", "entries", NULL) != NULL) {
+        return doc_fail(l->d, root, l->e,
+                        "is a HAR, no cassette; to make one of it: assay cassette import %s -o "
+                        "OUT.yaml",
+                        c->path);
+    }
+    if (!val_is(root, VAL_OBJECT) || (!c->ours && val_get(root, key) == NULL)) {
         return doc_fail(l->d, root, l->e,
                         "expected a cassette: a map with `version: 1` and `interactions`");
     }
@@ -533,7 +668,7 @@ static int read_root(struct loader *l, const struct val *root, uint32_t cut, str
         rc = doc_version(l->d, root, l->e);
     }
     if (rc == 0) {
-        rc = doc_list(l->d, root, "interactions", DOC_OPTIONAL, &list, l->e);
+        rc = doc_list(l->d, root, key, DOC_OPTIONAL, &list, l->e);
     }
     if (rc != 0 || list == NULL) {
         if (rc == 0 && cut > 0) {

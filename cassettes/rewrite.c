@@ -39,23 +39,49 @@ static int drop_tail(const struct cassette *c, struct buf *told, struct err *e)
     return rc;
 }
 
+/* Holds a file, so that no recorder goes on with it meanwhile. */
+static int hold(const char *path, struct appender **out, struct err *e)
+{
+    if (strcmp(path, "-") == 0) {
+        return err_set(e, ERR_USAGE, "standard input cannot be rewritten; name a file");
+    }
+    if (!path_exists(path)) {
+        return err_at(e, ERR_NOT_FOUND, path, 0, 0, "is not there");
+    }
+    return appender_open(path, APPEND_CONTINUE, out, e);
+}
+
+int cassette_replace(const char *path, struct str text, struct err *e)
+{
+    struct appender *held;
+    int rc = hold(path, &held, e);
+    if (rc == 0) {
+        rc = file_replace(path, text, e);
+        int closed = appender_close(held, rc == 0 ? e : NULL);
+        rc = rc == 0 ? closed : rc;
+    }
+    return rc;
+}
+
 int cassette_repair(const char *path, struct buf *told, struct err *e)
 {
     struct cassette *c;
-    int rc = appender_check(path, e);
-    if (rc == 0) {
-        rc = cassette_load(path, &c, NULL, e);
-    }
+    struct appender *held;
+    int rc = hold(path, &held, e);
     if (rc != 0) {
         return rc;
     }
-    if (c->torn) {
-        rc = drop_tail(c, told, e);
-    } else {
-        buf_fmt(told, "%s: nothing is torn, all %zu interactions are whole", path, c->n);
+    rc = cassette_load(path, &c, NULL, e);
+    if (rc == 0) {
+        if (c->torn) {
+            rc = drop_tail(c, told, e);
+        } else {
+            buf_fmt(told, "%s: nothing is torn, all %zu interactions are whole", path, c->n);
+        }
+        cassette_free(c);
     }
-    cassette_free(c);
-    return rc;
+    int closed = appender_close(held, rc == 0 ? e : NULL);
+    return rc == 0 ? closed : rc;
 }
 
 /* ---- prune ---- */

@@ -109,19 +109,21 @@ void approver_free(struct approver *a)
     }
 }
 
-/* The first rule that fits a call, or NULL. */
-static const struct rule *find_rule(const struct approver *a, struct str name, struct str arguments)
+/* The first rule that fits decides. */
+bool approver_decides(const struct approver *a, struct str name, struct str arguments,
+                      enum decision *decision)
 {
     const struct args_match_options loose = {.ignore_extra = true};
     struct arena *arena = arena_new();
     struct val *args = NULL;
-    const struct rule *found = NULL;
+    bool found = false;
     bool parsed = json_parse(arena, NULL, arguments, &args, NULL) == 0;
-    for (size_t i = 0; parsed && found == NULL && i < a->n_rules; i++) {
+    for (size_t i = 0; parsed && !found && i < a->n_rules; i++) {
         const struct rule *r = &a->rules[i];
         if (str_eq(r->tool, name) &&
             (r->when == NULL || args_match_test(r->when, args, &loose, NULL))) {
-            found = r;
+            found = true;
+            *decision = r->decision;
         }
     }
     arena_free(arena);
@@ -214,9 +216,9 @@ void approver_end(struct approver *a)
 void approver_ask(struct approver *a, struct rig *rig, struct str call_id, struct str name,
                   struct str arguments)
 {
-    const struct rule *rule = find_rule(a, name, arguments);
-    if (rule != NULL) {
-        rig_approve(rig, call_id, rule->decision);
+    enum decision decision = DECIDED_DENY;
+    if (approver_decides(a, name, arguments, &decision)) {
+        rig_approve(rig, call_id, decision);
         return;
     }
     a->call_id = call_id;

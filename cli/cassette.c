@@ -1,20 +1,52 @@
 #include "cassettes/cassette.h"
+#include "cli/cassette_edit.h"
 #include "cli/cli.h"
 
 static const char help_text[] =
     "assay cassette: recordings, ours or vcrpy's\n"
     "\n"
     "usage: assay cassette show FILE... [--json]\n"
-    "       assay cassette check FILE... [--json]\n"
+    "       assay cassette check FILE... [--secrets] [--json]\n"
+    "       assay cassette diff A B [--json]\n"
+    "       assay cassette redact FILE... [-o OUT | --in-place] [--header NAME,...] [--path "
+    "PATH,...]\n"
+    "       assay cassette import FILE... -o OUT\n"
+    "       assay cassette prune FILE... [-n] [--drop LIST] [--keep LIST] [--model M] "
+    "[--duplicates]\n"
+    "                      [--failed]\n"
+    "       assay cassette repair FILE...\n"
     "\n"
     "  show     print every interaction: request, offered tools, calls, results, text, usage; what "
     "is no\n"
     "           model session as plain HTTP. --json: a line an interaction\n"
-    "  check    report what would hinder a replay. --json: a line a finding\n"
+    "  check    report what would hinder a replay, and keys that were recorded. --secrets: those "
+    "alone,\n"
+    "           each of them; exit 1 when there is one. --json: a line a finding\n"
+    "  diff     tell what B asks and answers otherwise than A: interactions that were added, "
+    "removed or\n"
+    "           changed, each with where and both values; exit 1 when they differ. Equal requests "
+    "are\n"
+    "           compared with each other, then those to the same address in their order\n"
+    "  redact   write the file as the recorder would have: no key, no other header. Without -o or\n"
+    "           --in-place to standard output. --header hides more headers, --path what stands at "
+    "JSON\n"
+    "           paths of requests, answers and events: user, metadata.keys[0], messages[*].name\n"
+    "  import   make a cassette of ours from vcrpy's, betamax's (YAML or JSON) or from HTTP "
+    "archives\n"
+    "           (HAR) of browsers and proxies. What cannot be taken is listed with the reason\n"
+    "  prune    drop interactions from a file: by number as show tells them (--drop 3,5-7, or all "
+    "but\n"
+    "           --keep 1-4), of a model, those with request and answer like an earlier one, those "
+    "that\n"
+    "           failed. -n (--dry-run): only tell which\n"
+    "  repair   drop what was cut off from the end of a killed recording; it is kept in FILE.torn\n"
     "\n"
     "examples\n"
     "  assay cassette show cassettes/quickstart/margin-drop.yaml\n"
-    "  assay cassette check cassettes/quickstart/*.yaml\n";
+    "  assay cassette check cassettes/quickstart/*.yaml\n"
+    "  assay cassette check --secrets cassettes/quickstart/*.yaml\n"
+    "  assay cassette redact --header x-request-id cassettes/quickstart/clock.yaml\n"
+    "  assay cassette prune -n --failed cassettes/quickstart/busy-model.yaml\n";
 
 static void check_file(const char *path, struct findings *findings)
 {
@@ -69,15 +101,101 @@ static int show(int argc, char **argv)
     return status;
 }
 
+static void check_secrets_of(const char *path, struct findings *findings, size_t *unreadable)
+{
+    struct cassette *c;
+    struct err e;
+    if (cassette_load(path, &c, NULL, &e) != 0) {
+        findings_add_err(findings, path, &e);
+        ++*unreadable;
+        return;
+    }
+    cassette_check_secrets(c, findings_add, findings);
+    cassette_free(c);
+}
+
 static int check(int argc, char **argv)
 {
-    return check_files(argc, argv, "cassette", "cassette", check_file);
+    struct findings findings = {0};
+    bool secrets = false;
+    const struct option options[] = {{"json", OPTION_FLAG, &findings.json, 0, 0},
+                                     {"secrets", OPTION_FLAG, &secrets, 0, 0}};
+    struct words words;
+    struct err e;
+    size_t unreadable = 0;
+    if (options_parse(options, 2, argc, argv, &words, &e) != 0) {
+        return tell_error(&e);
+    }
+    if (words.n == 0) {
+        tell("cassette check wants a file: FILE...; assay cassette --help shows an example");
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < words.n; i++) {
+        if (secrets) {
+            check_secrets_of(words.at[i], &findings, &unreadable);
+        } else {
+            check_file(words.at[i], &findings);
+        }
+    }
+    int status = findings_end(&findings, "cassette", words.n);
+    return secrets && unreadable == 0 && status == EXIT_USAGE ? EXIT_FAILED : status;
+}
+
+/* Loads one of two, and says what is left out of it. */
+static struct cassette *open_one(const char *path, int *status)
+{
+    struct cassette *c = NULL;
+    struct buf warning = {0};
+    struct err e;
+    if (cassette_load(path, &c, &warning, &e) != 0) {
+        *status = tell_error(&e);
+        c = NULL;
+    } else if (warning.n > 0) {
+        tell("%.*s", STR_FMT(buf_str(&warning)));
+    }
+    buf_free(&warning);
+    return c;
+}
+
+static int diff(int argc, char **argv)
+{
+    bool json = false;
+    const struct option options[] = {{"json", OPTION_FLAG, &json, 0, 0}};
+    struct words words;
+    struct err e;
+    int status = EXIT_OK;
+    if (options_parse(options, 1, argc, argv, &words, &e) != 0) {
+        return tell_error(&e);
+    }
+    if (words.n != 2) {
+        tell("cassette diff wants two files: A B; assay cassette --help shows an example");
+        return EXIT_USAGE;
+    }
+    struct cassette *a = open_one(words.at[0], &status);
+    struct cassette *b = a == NULL ? NULL : open_one(words.at[1], &status);
+    if (b != NULL) {
+        struct buf out = {0};
+        size_t told = cassette_compare(a, b, json, &out);
+        bool written = put_out(buf_str(&out));
+        status = !written ? EXIT_ENVIRONMENT : told > 0 ? EXIT_FAILED : EXIT_OK;
+        buf_free(&out);
+    }
+    cassette_free(a);
+    cassette_free(b);
+    return status;
 }
 
 static int run(int argc, char **argv)
 {
-    static const struct sub_verb subs[] = {{"show", show}, {"check", check}};
-    return sub_verb_run("cassette", subs, 2, argc, argv);
+    static const struct sub_verb subs[] = {{"show", show},
+                                           {"check", check},
+                                           {"diff", diff},
+                                           {"redact", cassette_edit_redact},
+                                           {"import", cassette_edit_import},
+                                           {"prune", cassette_edit_prune},
+                                           {"repair", cassette_edit_repair}};
+    return sub_verb_run("cassette", subs, sizeof subs / sizeof subs[0], argc, argv);
 }
 
-const struct verb verb_cassette = {"cassette", "show and check recordings", help_text, run};
+const struct verb verb_cassette = {"cassette", "show, check, compare and rewrite recordings",
+                                   help_text, run};

@@ -56,8 +56,9 @@ struct resume_request {
 int resume_open(const struct resume_request *q, const struct toolset *tools, struct resumed **out,
                 struct err *e) MUST_CHECK;
 
-/* Whether the run had ended and only its last lines are not in the log. */
-bool resume_only_ends(const struct resumed *r, bool has_prompt);
+/* Whether the run had ended and only its last lines are not in the log. Not where a message, or
+ * more budget than what it had spent, lets it go on. */
+bool resume_only_ends(const struct resumed *r, bool has_prompt, const struct budget *budget);
 
 /* Writes those, and prints the answer; returns the exit status. */
 int resume_end(const struct resumed *r, const char *trace);
@@ -89,9 +90,9 @@ struct words {
     size_t n;
 };
 
-/* Reads `--name value`, `--name=value`, flags, and `--` before words that begin with a dash;
- * options and words may be mixed. ERR_USAGE: an unknown option (with the closest known one), a
- * missing or bad value, an option given twice. */
+/* Reads `--name value`, `--name=value`, flags, -o and -n for --out and --dry-run, and `--` before
+ * words that begin with a dash; options and words may be mixed. ERR_USAGE: an unknown option (with
+ * the closest known one), a missing or bad value, an option given twice. */
 int options_parse(const struct option *options, size_t n, int argc, char **argv,
                   struct words *words, struct err *e) MUST_CHECK;
 
@@ -118,6 +119,8 @@ int base_url_check(struct str url, struct err *e) MUST_CHECK;
 /* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
 int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
+/* The wire format of a provider's name; Chat Completions for NULL. */
+enum wire_format provider_format(const char *provider);
 
 /* ---- settings.c: how the loop behaves ---- */
 
@@ -170,6 +173,10 @@ int approver_new(struct loop *loop, const char *decisions, struct approver **out
                  struct err *e) MUST_CHECK;
 void approver_free(struct approver *a); /* NULL allowed */
 
+/* What the file of decisions says about a call: false where no line of it fits. */
+bool approver_decides(const struct approver *a, struct str name, struct str arguments,
+                      enum decision *decision);
+
 /* What rig_options.ask is told; answers with rig_approve, now or later. */
 void approver_ask(struct approver *a, struct rig *rig, struct str call_id, struct str name,
                   struct str arguments);
@@ -200,10 +207,11 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
     "  --replay CASSETTE   a recording: no network, no clock\n"                                    \
     "  --record CASSETTE   a live endpoint, recorded\n"                                            \
     "  --model NAME        the model (else MODEL, or what the script or recording names)\n"        \
+    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "   \
+    "anthropic\n"                                                                                  \
     "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com); the key comes " \
     "from\n"                                                                                       \
-    "                      OPENAI_API_KEY\n"                                                       \
-    "  --provider openai   the wire format\n"                                                      \
+    "                      OPENAI_API_KEY; for anthropic ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY\n"  \
     "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "   \
     "by\n"                                                                                         \
     "                      reply, so that none that broke off is in it\n"                          \
@@ -284,13 +292,15 @@ struct findings {
     bool json;
     size_t errors;
     size_t warnings;
+    size_t unread; /* of the errors: files that the machine could not read */
     struct buf out;
 };
 /* ctx: the struct findings. */
 void findings_add(void *ctx, const struct finding *f);
 /* A file that could not be loaded, as a finding of its own. */
 void findings_add_err(struct findings *f, const char *file, const struct err *e);
-/* Prints them and the count; returns the exit status: 0, or 2 when there were errors. */
+/* Prints them and the count; returns the exit status: 0, 2 when there were errors, or 4 when
+ * all of them are files that could not be read though they may be. */
 int findings_end(struct findings *f, const char *what, size_t n_files);
 
 /* What is behind `check`: `FILE... [--json]`, each file given to check_file. verb and what name

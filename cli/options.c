@@ -57,11 +57,24 @@ static int store(const struct option *o, const char *value, struct err *e)
     return 0;
 }
 
+/* The name of an option's short form: -o. NULL where it has none. */
+static const char *long_name(const char *word)
+{
+    static const char *const names[][2] = {{"-o", "out"}, {"-n", "dry-run"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(word, names[i][0]) == 0) {
+            return names[i][1];
+        }
+    }
+    return NULL;
+}
+
 /* One option at argv[i]; moves i on when its value is the next word. */
 static int take(const struct option *options, size_t n, int argc, char **argv, int *i, bool *given,
                 struct err *e)
 {
-    struct str word = str_of(argv[*i] + 2);
+    const char *short_for = long_name(argv[*i]);
+    struct str word = str_of(short_for != NULL ? short_for : argv[*i] + 2);
     size_t eq = str_find(word, STR("="));
     struct str name = str_slice(word, 0, eq);
     const struct option *o = find(options, n, name);
@@ -97,7 +110,9 @@ int options_parse(const struct option *options, size_t n, int argc, char **argv,
         const char *word = argv[i];
         if (!only_words && strcmp(word, "--") == 0) {
             only_words = true;
-        } else if (!only_words && word[0] == '-' && word[1] == '-') {
+        } else if (!only_words && ((word[0] == '-' && word[1] == '-') ||
+                                   (long_name(word) != NULL &&
+                                    find(options, n, str_of(long_name(word))) != NULL))) {
             int rc = take(options, n, argc, argv, &i, given, e);
             if (rc != 0) {
                 return rc;
@@ -296,7 +311,7 @@ int base_url_check(struct str url, struct err *e)
         return 0;
     }
     return err_set(e, ERR_USAGE,
-                   "--base-url (or OPENAI_BASE_URL) wants an address such as "
+                   "--base-url (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL) wants an address such as "
                    "http://127.0.0.1:8080/v1, got \"%.*s\"",
                    STR_FMT(url));
 }
@@ -317,13 +332,17 @@ int provider_check(const char *provider, struct err *e)
 {
     enum wire_format format = WIRE_CHAT;
     if (provider != NULL && !wire_of_provider(str_of(provider), &format)) {
-        return err_set(e, ERR_USAGE, "--provider %s: no such wire format; expected openai",
-                       provider);
+        return err_set(
+            e, ERR_USAGE,
+            "--provider %s: no such wire format; expected openai, responses or anthropic",
+            provider);
     }
-    if (format == WIRE_CHAT) {
-        return 0;
-    }
-    return err_set(e, ERR_UNSUPPORTED,
-                   "--provider %s: this version calls models by the wire format of openai only",
-                   provider);
+    return 0;
+}
+
+enum wire_format provider_format(const char *provider)
+{
+    enum wire_format format = WIRE_CHAT;
+    (void)wire_of_provider(str_of(provider), &format);
+    return format;
 }

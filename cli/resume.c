@@ -10,7 +10,7 @@ static const char resume_help[] =
     "damage before it is an error, and nothing is written. Calls that have their result are not\n"
     "made again. A call that was under way is made again where its tool only reads or is\n"
     "idempotent, else the model is told that nobody knows what it did. A run that completed wants\n"
-    "a PROMPT.\n"
+    "a PROMPT. LOG.snap, which stands beside a long log, makes this quick; it may be deleted.\n"
     "\n"
     "options: those of assay run, but for --system, --record, --mode and --seed. Model, tools,\n"
     "budget and price are the log's where no option names others\n"
@@ -106,9 +106,16 @@ int resume_open(const struct resume_request *q, const struct toolset *tools, str
     return rc != 0 || q->has_prompt ? rc : check_prompt(*out, e);
 }
 
-bool resume_only_ends(const struct resumed *r, bool has_prompt)
+static bool is_more(const struct budget *a, const struct budget *b)
 {
-    return !has_prompt && r->missing.n > 0 && kernel_stage(r->kernel) == STAGE_ENDED;
+    return a->steps > b->steps || a->tokens > b->tokens || a->seconds > b->seconds ||
+           a->cost_nano > b->cost_nano || a->calls > b->calls;
+}
+
+bool resume_only_ends(const struct resumed *r, bool has_prompt, const struct budget *budget)
+{
+    return !has_prompt && r->missing.n > 0 && kernel_stage(r->kernel) == STAGE_ENDED &&
+           (waits_for_user(r) || !is_more(budget, &r->config.budget));
 }
 
 void resume_tell(const struct resumed *r)

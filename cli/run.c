@@ -254,7 +254,7 @@ static int run_opened(const struct request *q, struct setup *s)
 {
     if (s->resumed != NULL) {
         s->rig.trace = s->rig.trace == NULL ? q->log : s->rig.trace;
-        if (resume_only_ends(s->resumed, q->prompt != NULL)) {
+        if (resume_only_ends(s->resumed, q->prompt != NULL, &s->rig.budget)) {
             return resume_end(s->resumed, s->rig.trace);
         }
         resume_tell(s->resumed);

@@ -133,6 +133,7 @@ void findings_add_err(struct findings *f, const char *file, const struct err *e)
         .code = e->code == ERR_IO || e->code == ERR_NOT_FOUND ? "unreadable" : "invalid",
         .message = str_of(e->message),
     };
+    f->unread += e->code == ERR_IO;
     findings_add(f, &told);
 }
 
@@ -145,7 +146,10 @@ int findings_end(struct findings *f, const char *what, size_t n_files)
     }
     bool written = put_out(buf_str(&f->out));
     buf_free(&f->out);
-    return !written ? EXIT_ENVIRONMENT : f->errors > 0 ? EXIT_USAGE : EXIT_OK;
+    if (f->errors > f->unread) {
+        return written ? EXIT_USAGE : EXIT_ENVIRONMENT;
+    }
+    return f->unread > 0 || !written ? EXIT_ENVIRONMENT : EXIT_OK;
 }
 
 static int add_builtins(struct toolset *t, struct str names, struct err *e)

@@ -4,6 +4,7 @@
 #include "kernel/core/kernel.h"
 #include "kernel/drive/snapshots.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,20 @@ void resumed_count(struct resumed *r, bool calls)
     buf_free(&c.ended);
 }
 
+size_t resumed_requests(struct resumed *r, const struct kernel_asked **out)
+{
+    struct kernel_config config;
+    struct kernel_replay walk = {.tools = r->specs, .n_tools = r->n_specs, .asks = true};
+    int rc = kernel_config_of_log(r->arena, r->path, r->log, r->specs, r->n_specs, &config, NULL);
+    assert(rc == 0); /* it was read before */
+    r->past = kernel_new(&config);
+    rc = kernel_replay(r->past, r->path, r->log, SIZE_MAX, &walk, NULL);
+    (void)rc; /* as far as it follows */
+    buf_free(&walk.missing);
+    *out = walk.asked;
+    return walk.n_asked;
+}
+
 /* ---- bringing it up ---- */
 
 static int feed_log(struct resumed *r, const struct kernel_config *config, struct str log,
@@ -164,7 +179,8 @@ static int bring_up(struct resumed *r, size_t lines_max, const struct toolset *t
     int rc = add_builtins(r->builtins, e);
     rc = rc != 0 ? rc : file_read(r->arena, r->path, LOG_BYTES_MAX, &log, e);
     if (rc == 0) {
-        walk.tools = all_specs(r, tools, &walk.n_tools);
+        walk.tools = r->specs = all_specs(r, tools, &walk.n_tools);
+        r->n_specs = walk.n_tools;
         rc = kernel_config_of_log(r->arena, r->path, log, walk.tools, walk.n_tools, &config, e);
     }
     if (rc != 0) {
@@ -215,6 +231,7 @@ void resumed_free(struct resumed *r)
         return;
     }
     kernel_free(r->kernel);
+    kernel_free(r->past);
     buf_free(&r->missing);
     toolset_free(r->builtins);
     arena_free(r->arena);

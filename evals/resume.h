@@ -12,16 +12,19 @@ enum { LOG_BYTES_MAX = 1 << 30 };
 struct resumed {
     struct arena *arena;
     const char *path;
-    struct str log;              /* the lines that were taken */
-    size_t restored;             /* lines that a snapshot stood for, and that were not fed */
-    bool torn;                   /* the file goes on with a part of a line */
-    struct buf missing;          /* lines that follow, and that the log was cut before */
-    struct kernel *kernel;       /* NULL once a session has it, which frees it */
-    struct kernel_config config; /* as the log left it */
-    struct toolset *builtins;    /* every tool that is built in: what answers where nobody names
-                                    others */
-    size_t requests;             /* resumed_count: that the model answered or failed */
-    struct tool_call *calls;     /* likewise: that were carried out, once for each attempt */
+    struct str log;                /* the lines that were taken */
+    size_t restored;               /* lines that a snapshot stood for, and that were not fed */
+    bool torn;                     /* the file goes on with a part of a line */
+    struct buf missing;            /* lines that follow, and that the log was cut before */
+    struct kernel *kernel;         /* NULL once a session has it, which frees it */
+    struct kernel_config config;   /* as the log left it */
+    struct toolset *builtins;      /* every tool that is built in: what answers where nobody names
+                                      others */
+    const struct tool_spec *specs; /* that the log's tools were looked for among */
+    size_t n_specs;
+    struct kernel *past;     /* resumed_requests: holds what they point to; NULL = not asked */
+    size_t requests;         /* resumed_count: that the model answered or failed */
+    struct tool_call *calls; /* likewise: that were carried out, once for each attempt */
     size_t n_calls;
 };
 
@@ -37,6 +40,10 @@ void resumed_free(struct resumed *r); /* NULL allowed */
 /* Counts what the log's run has asked the world, which is where a script or a recording stands.
  * calls: tool calls too. */
 void resumed_count(struct resumed *r, bool calls);
+
+/* What the log's run has asked its model, and was answered, in order, into *out: for a script whose
+ * answers hang on it. Returns how many. Views until resumed_free. Once. */
+size_t resumed_requests(struct resumed *r, const struct kernel_asked **out);
 
 /* Opens the log of the run that goes on: `path` itself without its torn end, or another file, which
  * is replaced and begins with the same lines. What is missing is written. ERR_IO, ERR_INPUT (a

@@ -358,6 +358,36 @@ static void reconfigure(struct rig *r)
     }
 }
 
+/* Asks the script again what the log's run has asked, so that its rules are used up as they were.
+ */
+static void ask_again(struct rig *r)
+{
+    const struct kernel_asked *asked = NULL;
+    size_t n = resumed_requests(r->options.resume, &asked);
+    for (size_t i = 0; i < n; i++) {
+        struct err e;
+        struct buf body = {0};
+        struct fake_answer answer;
+        struct arena *arena = arena_new();
+        struct llm_request rq = {.model = asked[i].model,
+                                 .messages = asked[i].command.messages,
+                                 .n_messages = asked[i].command.n_messages,
+                                 .tools = asked[i].tools,
+                                 .n_tools = asked[i].n_tools,
+                                 .max_tokens = -1};
+        if (asked[i].command.kind == CMD_SUMMARISE) {
+            rq.messages = session_summary_request(&asked[i].command, arena);
+            rq.n_messages = 1;
+            rq.n_tools = 0;
+        }
+        if (wire_encode_request(WIRE_CHAT, &rq, &body, &e) == 0) {
+            fake_answer(r->fake, STR("http://fake/v1/chat/completions"), buf_str(&body), &answer);
+        }
+        buf_free(&body);
+        arena_free(arena);
+    }
+}
+
 /* Moves clock and source on to where the log ends. */
 static void catch_up(struct rig *r)
 {
@@ -366,7 +396,9 @@ static void catch_up(struct rig *r)
     if (r->fake != NULL || r->player != NULL) {
         resumed_count(from, r->player != NULL);
     }
-    if (r->fake != NULL) {
+    if (r->fake != NULL && fake_has_rules(r->script)) {
+        ask_again(r);
+    } else if (r->fake != NULL) {
         fake_session_skip(r->fake, from->requests);
     }
     if (r->player == NULL) {

@@ -17,6 +17,7 @@ int fake_load_doc(struct doc d, const struct val *root, struct fake_script **out
 void fake_free(struct fake_script *s); /* NULL allowed */
 
 struct str fake_model(const struct fake_script *s); /* its name; "fake-1" by default */
+bool fake_has_rules(const struct fake_script *s);
 uint64_t fake_seed(const struct fake_script *s);
 const char *fake_path(const struct fake_script *s); /* its file; NULL = its document has none */
 
@@ -26,7 +27,8 @@ struct fake_session *fake_session_new(const struct fake_script *s);
 void fake_session_free(struct fake_session *f);
 const struct fake_script *fake_script_of(const struct fake_session *f);
 /* Moves on as if so many requests had been made and had fitted, before any is: for a run that goes
- * on where another process left it. Rules are as if none had been used. */
+ * on where another process left it. Of a script with rules they must be asked again
+ * (fake_answer), for which rule each has used is told by what it holds. */
 void fake_session_skip(struct fake_session *f, size_t requests);
 
 /* What to answer to one request: an HTTP answer in pieces with their times. Valid until the next

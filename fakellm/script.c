@@ -150,6 +150,11 @@ const char *fake_path(const struct fake_script *s)
     return s->file;
 }
 
+bool fake_has_rules(const struct fake_script *s)
+{
+    return s->rules;
+}
+
 uint64_t fake_seed(const struct fake_script *s)
 {
     return s->seed;

@@ -5,6 +5,7 @@
 #include "kernel/base/arena.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LONG_LINE = 50 << 20, PEAK_KB_MAX = 1500 << 10 };
@@ -112,6 +113,33 @@ static void no_file(void)
     check_refused(path_of("%s/a/b/c.yaml", dir), "", "no such file");
     const char *file = write_text(dir, "file", "x");
     check_refused(path_of("%s/below.yaml", file), "", "");
+}
+
+/* A file that cannot be read is one rule for every verb: a path of the user's is 2, the machine's
+ * failure 4. /proc/self/mem can be opened, and not read. */
+static void unreadable_files(void)
+{
+    const char *dir = testing_dir(), *pipe = path_of("%s/pipe", dir);
+    CU_ASSERT_EQUAL_FATAL(mkfifo(pipe, 0600), 0);
+    const struct ran *r = ASSAY("run", "--fake", pipe, "Hello.");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "is a pipe that nobody writes to");
+    r = ASSAY("trace", "check", pipe);
+    CHECK_STATUS(r, 2);
+    CHECK_OUT(r, "is a pipe that nobody writes to");
+    const char *good = write_text(dir, "good.yaml", "version: 1\nsteps:\n- reply: {text: x}\n");
+    const char *command = path_of("cat %s | %s/assay run --fake /dev/fd/0 Hello.", good, BUILD_DIR);
+    const struct program_options sh = {.program = "/bin/sh"};
+    r = ASSAY_WITH(&sh, "-c", command);
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "x\n");
+    static const char *const verbs[][2] = {
+        {"trace", "check"},    {"trace", "verify"},  {"trace", "show"}, {"golden", "check"},
+        {"cassette", "check"}, {"cassette", "show"}, {"fake", "check"}};
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        CHECK_STATUS(ASSAY(verbs[i][0], verbs[i][1], "/proc/self/mem"), 4);
+    }
 }
 
 /* `head`, then n times `unit`, then `tail`. */
@@ -285,6 +313,7 @@ static void torn(void)
 
 TESTS(files, {"files_with_wrong_bytes_are_refused_with_their_place", bad_bytes},
       {"files_that_are_not_there_are_told", no_file},
+      {"files_that_cannot_be_read_are_told_by_one_rule", unreadable_files},
       {"files_with_a_line_of_50_mb_end_quickly", long_line},
       {"files_nested_100000_deep_are_refused", deep},
       {"files_with_aliases_of_aliases_are_refused", laughs}, {"files_may_have_a_bom_and_crlf", bom},

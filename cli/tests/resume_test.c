@@ -300,6 +300,58 @@ static void replays(void)
     CU_ASSERT(cuts > 5);
 }
 
+/* Rules that may be used so often were used by what the log holds already. */
+static void rules(void)
+{
+    const char *dir = testing_dir(), *trace = path_of("%s/t.jsonl", dir);
+    const char *script = write_text(
+        dir, "r.yaml",
+        "version: 1\nseed: 9\nrules:\n"
+        "- {when: {last_tool: {absent: true}}, times: 1, fault: {status: 503}}\n"
+        "- {when: {last_user: Go.}, times: 1, reply: {calls: [{name: now}], chunk: random}}\n"
+        "- {when: {tools: [calculator, search_docs, now]}, times: 1, reply: {calls: [{name: "
+        "calculator, arguments: {expression: 1+1}}]}}\n"
+        "- {when: {last_tool: {contains: \"2\"}}, times: 1, reply: {text: Done.}}\n"
+        "- {reply: {text: One too many.}}\n");
+    CHECK_STATUS(ASSAY("run", "--fake", script, "--trace", trace, "Go."), 0);
+    const char *whole = read_text(trace, NULL);
+    CU_ASSERT(strstr(whole, "\"answer\":\"Done.\"") != NULL);
+    const char *want = strstr(whole, "\"type\":\"run_end\"");
+    for (const char *at = strstr(whole, "\n{\"seq\":3"); strchr(at + 1, '\n')[1] != '\0';
+         at = strchr(at + 1, '\n')) {
+        write_bytes(dir, "cut.jsonl", whole, (size_t)(at - whole) + 1);
+        const char *cut = path_of("%s/cut.jsonl", dir);
+        const struct ran *r = ASSAY("resume", cut, "--fake", script);
+        CHECK_STATUS(r, 0);
+        CHECK_TEXT(r->out, "Done.\n");
+        const char *end = strstr(read_text(cut, NULL), "\"type\":\"run_end\"");
+        const char *sum = strstr(want, "\"sum\"");
+        CU_ASSERT(end != NULL && strncmp(end, want, (size_t)(sum - want)) == 0);
+    }
+}
+
+/* The budget had ended the run at the line that the fork begins with. */
+static void more_budget(void)
+{
+    const char *dir = testing_dir(), *trace = path_of("%s/t.jsonl", dir);
+    const char *script = write_text(dir, "s.yaml",
+                                    "version: 1\nsteps:\n- reply: {calls: [{name: now}]}\n"
+                                    "- reply: {text: Done.}\n");
+    const struct ran *r =
+        ASSAY("run", "--fake", script, "--trace", trace, "--budget", "steps=1", "Go.");
+    CHECK_STATUS(r, 1);
+    const char *log = read_text(trace, NULL), *fork = path_of("%s/f.jsonl", dir);
+    const char *at = path_of("%zu", count_lines(log) - 1);
+    r = ASSAY("fork", trace, "--at", at, "--trace", fork, "--fake", script);
+    CHECK_STATUS(r, 1);
+    CHECK_ERR(r, "the run had ended");
+    r = ASSAY("fork", trace, "--at", at, "--trace", fork, "--fake", script, "--budget", "steps=3");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "Done.\n");
+    CHECK_STATUS(ASSAY("trace", "verify", fork), 0);
+    CU_ASSERT(strncmp(read_text(fork, NULL), log, strlen(log)) == 0);
+}
+
 /* ---- generated scripts ---- */
 
 static const char *const steps[] = {
@@ -393,4 +445,6 @@ TESTS(resume, {"a_log_cut_at_every_byte_is_resumed_to_the_same_end", every_byte}
       {"a_fork_may_change_prompt_model_tools_and_budget", fork_elsewhere},
       {"a_run_killed_in_the_middle_of_a_call_is_resumed", killed},
       {"a_replay_goes_on_where_the_log_ends", replays},
+      {"rules_were_used_as_often_as_the_log_tells", rules},
+      {"a_fork_with_more_budget_goes_on_behind_a_spent_one", more_budget},
       {"logs_of_generated_scripts_verify_also_when_resumed", generated_runs})

@@ -1,4 +1,4 @@
-/* How many tokens a text is, estimated without a vocabulary (K19). */
+/* How many tokens a text is, estimated without a vocabulary. */
 #ifndef KERNEL_BASE_TOKENS_H
 #define KERNEL_BASE_TOKENS_H
 

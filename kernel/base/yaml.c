@@ -306,7 +306,7 @@ static int set_tagged(struct load *l, struct val *v, const char *tag, struct str
             return 0;
         }
     }
-    if (strcmp(name, "binary") == 0) {
+    if (strcmp(name, "binary") == 0 || strcmp(name, "python/bytes") == 0) {
         return set_binary(l, v, text);
     }
     bool is_int = strcmp(name, "int") == 0;
@@ -418,6 +418,14 @@ static int on_alias(struct load *l, const yaml_event_t *ev)
     return 0;
 }
 
+/* PyYAML's tags of Python's own types: the list or map behind one is taken as it stands, and
+ * nothing is ever run. */
+static bool is_python(const struct load *l, const char *tag)
+{
+    static const char python[] = "tag:yaml.org,2002:python/";
+    return l->rules == YAML_PYYAML && strncmp(tag, python, sizeof python - 1) == 0;
+}
+
 static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
 {
     struct val v = {
@@ -432,7 +440,8 @@ static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
                     val_kind_name(kind));
     }
     if (tag != NULL && strcmp((const char *)tag, "!") != 0 &&
-        strcmp((const char *)tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG) != 0) {
+        strcmp((const char *)tag, map ? YAML_MAP_TAG : YAML_SEQ_TAG) != 0 &&
+        !is_python(l, (const char *)tag)) {
         return bad_tag(l, &v, (const char *)tag);
     }
     if (l->depth == YAML_DEPTH_MAX) {

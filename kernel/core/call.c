@@ -103,7 +103,7 @@ static struct tool_output unknown_tool(struct kernel *k, struct str name)
     return o;
 }
 
-/* The arguments as an object, or a refusal in c->refusal and NULL (K14). */
+/* The arguments as an object, or a refusal in c->refusal and NULL. */
 static const struct val *parse_arguments(struct kernel *k, struct call *c)
 {
     struct str text = str_trim(c->arguments);
@@ -216,7 +216,7 @@ static struct seen *seen_of(struct kernel *k, struct str key)
     return s;
 }
 
-/* Counts the call and refuses it when it is one too many of its kind (K9). args NULL: it did not
+/* Counts the call and refuses it when it is one too many of its kind. args NULL: it did not
  * parse, and counts by its text. */
 static void count_repeat(struct kernel *k, struct call *c, const struct val *args)
 {
@@ -455,7 +455,7 @@ void call_learn(struct kernel *k, const struct call *c)
     k->nothing_new = told_before(k, hash64(kind, said)) ? k->nothing_new + 1 : 0;
 }
 
-/* ---- calls in the text (K15) ---- */
+/* ---- calls in the text ---- */
 
 /* The JSON inside the only fenced block of a text; n 0 when there is none, or more. */
 static struct str fenced(struct str text)

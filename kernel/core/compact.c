@@ -1,4 +1,4 @@
-/* Keeping the history within its size (K17): old results are shortened, then whole old turns or
+/* Keeping the history within its size: old results are shortened, then whole old turns or
  * steps are left out, with a notice in their place. A call and its results stay together, the
  * system message and the user's newest message stay, and so do the newest steps. */
 #include <assert.h>

@@ -38,7 +38,7 @@ enum run_status { RUN_STATUSES(KERNEL_ENUM) };
 const char *run_status_name(enum run_status s);
 bool run_status_of_name(struct str name, enum run_status *out);
 
-/* Limits of what one message of the user may take; a spent one ends the run with a status (K8). */
+/* Limits of what one message of the user may take; a spent one ends the run with a status (I9). */
 struct budget {
     int64_t steps;           /* model replies; ≥ 1 */
     int64_t tokens;          /* input + output, all replies and summaries */
@@ -53,10 +53,10 @@ struct budget {
  * result (read-only tools; others are blocked), or the call itself, as often as the model likes. */
 enum repeat_policy { REPEAT_BLOCK, REPEAT_CACHE, REPEAT_ALLOW };
 
-/* What becomes of a call by its tool's tier (K21). */
+/* What becomes of a call by its tool's tier. */
 enum tier_policy { TIER_POLICY_ALLOW, TIER_POLICY_ASK, TIER_POLICY_DENY };
 
-/* How a history that is too big is made smaller (K17): old results are shortened first; then the
+/* How a history that is too big is made smaller: old results are shortened first; then the
  * oldest turns are dropped, or handed to a model to be summarised. */
 enum compaction { COMPACT_DROP, COMPACT_SUMMARISE };
 
@@ -72,15 +72,15 @@ struct kernel_config {
     size_t n_tools;
     struct budget budget;
     enum repeat_policy repeat;
-    int64_t max_consecutive; /* identical calls in a row that end the run; ≥ 2 */
-    int64_t no_progress;     /* results in a row that add nothing new end the run; 0 = off (K10) */
+    int64_t max_consecutive;   /* identical calls in a row that end the run; ≥ 2 */
+    int64_t no_progress;       /* results in a row that add nothing new end the run; 0 = off */
     enum tier_policy tiers[3]; /* by enum tool_tier */
     int64_t context_tokens;    /* the estimate of a request, its tools among it, above which the
                                   history is compacted; 0 = never */
     enum compaction compaction;
-    int64_t keep_steps; /* newest steps that compaction leaves whole; ≥ 1 */
-    bool fenced_calls;  /* a call written as JSON in a fenced block of the text counts (K15) */
-    bool close_names;   /* a tool name with one likely meaning is taken for it (K15) */
+    int64_t keep_steps;        /* newest steps that compaction leaves whole; ≥ 1 */
+    bool fenced_calls;         /* a call written as JSON in a fenced block of the text counts */
+    bool close_names;          /* a tool name with one likely meaning is taken for it */
     const struct price *price; /* NULL = the model has none: cost is unknown. Written to the log */
     int64_t tool_retries; /* per call, for retryable failures of read-only or idempotent tools */
     int64_t tool_backoff_ms;
@@ -151,7 +151,7 @@ struct command {
     size_t tool;          /* index into config.tools */
     uint32_t order; /* of the call in the run, from 1: results due at the same ms are fed by it */
     struct str request_id; /* CMD_CALL_TOOL: names this call in this run, the same after a resume,
-                              another for another call in a fork (K25) */
+                              another for another call in a fork */
     enum run_status status;
 };
 

@@ -101,7 +101,7 @@ struct kernel {
     int64_t calls_made; /* asked for in the whole run */
     uint32_t order;
 
-    struct table told;   /* tool results' contents, by their hash alone (K10) */
+    struct table told;   /* tool results' contents, by their hash alone */
     int64_t nothing_new; /* results in a row that added nothing */
     bool *always;        /* by tool: approved for the rest of the run */
     int64_t pauses_same; /* replies in a row with the same text and no call */
@@ -260,7 +260,7 @@ uint64_t log_sum(const struct kernel *k);
 /* The log so far is `all`, and nothing of it waits to be taken. */
 void log_continue(struct kernel *k, struct str all);
 
-/* Appends the error object of K11; as the log and the model see it. */
+/* Appends the error of a tool as an object, as the log and the model see it. */
 void error_add(struct buf *out, const struct tool_output *o);
 
 /* ---- call.c: what a reply asked for ---- */
@@ -269,14 +269,14 @@ void error_add(struct buf *out, const struct tool_output *o);
  * refusals noted. `cut`: the reply was truncated, so no call may run. */
 void calls_take(struct kernel *k, const struct reply *r, bool cut);
 
-/* A failure with one of K11's codes; message is cut to ERROR_MESSAGE_CHARS. */
+/* A failure with one of TOOL_ERRORS; message is cut to ERROR_MESSAGE_CHARS. */
 struct tool_output call_error(struct kernel *k, const char *code, struct str message,
                               bool retryable);
 
 /* The first runnable call of a terminal tool, or NULL. */
 struct call *calls_terminal(struct kernel *k);
 
-/* A retryable failure does not count as seen (K9). */
+/* A retryable failure does not count as seen. */
 void call_unsee(struct kernel *k, struct call *c);
 
 /* Whether the last replies went A B A B A B. */
@@ -299,7 +299,7 @@ void table_add(struct kernel *k, struct table *t, struct link *l);
 /* Forgets what was called before, and what results told. */
 void calls_forget(struct kernel *k);
 
-/* Notes a result for the repeat cache and for K10. */
+/* Notes a result for the repeat cache, and whether it tells something new. */
 void call_learn(struct kernel *k, const struct call *c);
 
 /* ---- replay.c ---- */
@@ -318,7 +318,7 @@ int config_read(struct arena *keep, const struct val *v, const struct tool_spec 
 bool kernel_restore(struct kernel *k, struct str snapshot, struct str log, size_t lines_max,
                     const struct tool_spec *specs, size_t n_specs) MUST_CHECK;
 
-/* ---- compact.c: keeping the history within its size (K17) ---- */
+/* ---- compact.c: keeping the history within its size ---- */
 
 /* The estimated tokens of a message. */
 int64_t message_size(const struct message *m);

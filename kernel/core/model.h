@@ -162,7 +162,7 @@ struct tool_spec {
 /* The spec called `name` among n, or NULL. */
 const struct tool_spec *tool_find(const struct tool_spec *specs, size_t n, struct str name);
 
-/* Codes of tool errors as the model reads them (K11). */
+/* Codes of tool errors as the model reads them. */
 #define TOOL_ERRORS(X)                                                                             \
     X(BAD_ARGUMENTS)                                                                               \
     X(BAD_PARAMETERS)                                                                              \
@@ -188,7 +188,7 @@ struct tool_output {
     bool cached;    /* the earlier result of the same call */
 };
 
-/* Checks a history as providers do (K33), usable alone: the system message only first; roles in a
+/* Checks a history as providers do (I1), usable alone: the system message only first; roles in a
  * legal order; every call of an assistant message answered by exactly one tool message with its id,
  * in call order, before anything else; no answer without its call; ids not empty and not twice in
  * one message. Returns 0, or ERR_STATE with the index and the reason in e. */

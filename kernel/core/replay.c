@@ -31,6 +31,8 @@ struct walk {
     struct failure failure;
     struct tool_output output;
     struct kernel_config config;
+    struct kernel_asked open; /* the newest request; command.n_messages 0 = none open */
+    size_t cap_asked;
 };
 
 static int bad(const struct walk *w, size_t number, const char *what)
@@ -420,13 +422,49 @@ static int compare(struct walk *w)
     return 0;
 }
 
+static void note_asked(struct walk *w, const struct command *c)
+{
+    if (c->kind == CMD_CALL_MODEL || c->kind == CMD_SUMMARISE) {
+        const struct kernel_config *config = &w->k->config;
+        w->open = (struct kernel_asked){*c, config->model, config->tools, config->n_tools};
+    }
+}
+
+/* Whether the event is an end of a model call that somebody had taken up. */
+static bool is_answer(const struct event *ev)
+{
+    return ev->kind == EV_REPLY || ev->kind == EV_SUMMARY ||
+           (ev->kind == EV_FAILURE && ev->failure->class != FAIL_MISS &&
+            ev->failure->class != FAIL_SCRIPT && ev->failure->class != FAIL_HISTORY);
+}
+
+static void note_answer(struct walk *w, const struct event *ev)
+{
+    struct kernel_replay *out = w->out;
+    if (!out->asks || w->open.command.n_messages == 0 || !is_answer(ev)) {
+        return;
+    }
+    if (out->n_asked == w->cap_asked) {
+        struct kernel_asked *old = out->asked;
+        w->cap_asked = w->cap_asked == 0 ? 16 : w->cap_asked * 2;
+        out->asked = arena_array(w->k->arena, w->cap_asked, sizeof *out->asked);
+        for (size_t i = 0; i < out->n_asked; i++) {
+            out->asked[i] = old[i];
+        }
+    }
+    out->asked[out->n_asked++] = w->open;
+    w->open.command.n_messages = 0;
+}
+
 static int feed(struct walk *w, const struct event *ev, uint64_t now)
 {
     struct command c;
     if (kernel_feed(w->k, ev, now) != 0) {
         return bad(w, w->number + 1, "this event cannot happen here");
     }
+    note_answer(w, ev);
     while (kernel_poll(w->k, &c)) { /* carried out when the log was written */
+        note_asked(w, &c);
     }
     return compare(w);
 }

@@ -12,14 +12,26 @@ int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
                          const struct tool_spec *specs, size_t n_specs, struct kernel_config *out,
                          struct err *e) MUST_CHECK;
 
+/* What a model was asked: CMD_CALL_MODEL or CMD_SUMMARISE, and the settings of that time. */
+struct kernel_asked {
+    struct command command;
+    struct str model;
+    const struct tool_spec *tools;
+    size_t n_tools;
+};
+
 /* In and out of kernel_replay. */
 struct kernel_replay {
     const struct tool_spec *tools; /* in: for resume lines that change the tools */
     size_t n_tools;
     struct str snapshot; /* in: of this log, by kernel_snapshot: feeding begins behind it. p NULL =
                             none; one that does not fit is passed over */
-    size_t lines;        /* out: whole lines that were taken */
-    size_t bytes;        /* out: their bytes */
+    bool asks;           /* in: whether `asked` is wanted, for which there must be no snapshot */
+    struct kernel_asked *asked; /* out: what a model has answered or failed at, in order; views
+                                   until kernel_free */
+    size_t n_asked;
+    size_t lines;    /* out: whole lines that were taken */
+    size_t bytes;    /* out: their bytes */
     size_t restored; /* out: of `lines`, those that the snapshot stood for and that were not fed */
     bool torn;       /* out: something is behind them: a last line without its newline */
     struct kernel_config config; /* out: as the last resume line left it; views until kernel_free */

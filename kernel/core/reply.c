@@ -117,7 +117,7 @@ static void remember_reply(struct kernel *k, const struct reply *r)
 }
 
 /* A reply that neither answers nor calls: the history is sent again, as often as PAUSES_MAX, or
- * until the model has said the same three times (K9). */
+ * until the model has said the same three times. */
 static void on_pause(struct kernel *k, const struct reply *r, const char *why)
 {
     uint64_t text = hash64(0, r->content);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,14 @@
 enum {
     READ_BYTES = 64 * 1024,
     TEMP_TRIES = 16,
+    WRITER_WAIT_MS = 2000, /* for somebody who writes to a named pipe */
     FILES_OPEN_MAX = 1 << 20,
     FILES_OPEN_GUESS = 256 /* where the system does not say */
 };
 
 /* ---- errors: the path stands in e->file, the reason in words in e->message ---- */
 
-static int fail_io(struct err *e, const char *path, const char *what, int reason)
+static int fail_as(struct err *e, int code, const char *path, const char *what, int reason)
 {
     const char *hint = "";
     if (reason == EISDIR) {
@@ -34,11 +36,45 @@ static int fail_io(struct err *e, const char *path, const char *what, int reason
         hint = "; free some space and run it again";
     } else if (reason == EACCES || reason == EPERM || reason == EROFS) {
         hint = "; check the permissions or choose another place";
+    } else if (reason == ENXIO) {
+        hint = "; it is a pipe that nobody reads or a socket: choose another place";
     }
-    return err_at(e, ERR_IO, path, 0, 0, "%s: %s%s", what, strerror(reason), hint);
+    return err_at(e, code, path, 0, 0, "%s: %s%s", what, strerror(reason), hint);
+}
+
+static int fail_io(struct err *e, const char *path, const char *what, int reason)
+{
+    return fail_as(e, ERR_IO, path, what, reason);
+}
+
+/* A path that cannot be read is a mistake of who named it, as one that is not there; what else may
+ * keep us from a file is the machine's. */
+static int cannot_open(struct err *e, const char *path, int reason)
+{
+    switch (reason) {
+    case ENOENT:
+    case ENOTDIR:
+        return err_at(e, ERR_NOT_FOUND, path, 0, 0, "there is no such file; check the path");
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EIO: return fail_io(e, path, "cannot open", reason);
+    }
+    return fail_as(e, ERR_INPUT, path, "cannot open", reason);
 }
 
 /* ---- reading ---- */
+
+/* Waits for something to read, or the end; at most wait_ms, -1 = without limit. False: neither. */
+static bool wait_to_read(int fd, int wait_ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int rc;
+    do {
+        rc = poll(&p, 1, wait_ms);
+    } while (rc < 0 && errno == EINTR);
+    return rc != 0;
+}
 
 /* Reads until the end of the file or until *n is beyond max. Returns 0 or an errno. */
 static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
@@ -49,6 +85,10 @@ static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
             *p = mem_grow(*p, cap);
         }
         ssize_t got = read(fd, *p + *n, cap - *n);
+        if (got < 0 && errno == EAGAIN) {
+            wait_to_read(fd, -1);
+            continue;
+        }
         if (got < 0 && errno == EINTR) {
             continue;
         }
@@ -72,6 +112,9 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
     if (S_ISDIR(st.st_mode)) {
         return err_at(e, ERR_INPUT, name, 0, 0, "is a folder; a file was expected");
     }
+    /* Opened without waiting, a pipe that nobody writes to seems to be at its end. One that
+     * somebody writes to, as to <(...), may be empty for a while. */
+    bool silent = S_ISFIFO(st.st_mode) && fd != STDIN_FILENO && !wait_to_read(fd, WRITER_WAIT_MS);
     bool sized = S_ISREG(st.st_mode) && st.st_size > 0;
     if (sized && (uintmax_t)st.st_size > max_bytes) {
         return err_at(e, ERR_LIMIT, name, 0, 0, "has %jd bytes; at most %zu are read",
@@ -87,6 +130,9 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
     } else if (n > max_bytes) {
         rc = err_at(e, ERR_LIMIT, name, 0, 0, "has more than %zu bytes, the most that are read",
                     max_bytes);
+    } else if (silent && n == 0) {
+        rc = err_at(e, ERR_INPUT, name, 0, 0,
+                    "is a pipe that nobody writes to; a file was expected");
     } else {
         *out = arena_str(arena, (struct str){p, n});
     }
@@ -100,12 +146,9 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
     if (strcmp(path, "-") == 0) {
         return read_open(arena, STDIN_FILENO, "standard input", max_bytes, out, e);
     }
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
-        return err_at(e, ERR_NOT_FOUND, path, 0, 0, "there is no such file; check the path");
-    }
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
-        return fail_io(e, path, "cannot open", errno);
+        return cannot_open(e, path, errno);
     }
     int rc = read_open(arena, fd, path, max_bytes, out, e);
     close(fd);
@@ -113,6 +156,19 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
 }
 
 /* ---- writing ---- */
+
+/* Opens without waiting for somebody who reads a pipe; writes then wait as usual. Returns the
+ * descriptor or -1 with errno. */
+static int open_to_write(const char *path, int more)
+{
+    int fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC | more, 0666);
+    int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+    if (flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
 
 /* Returns 0 or an errno. */
 static int write_all(int fd, struct str data)
@@ -208,7 +264,7 @@ int file_replace(const char *path, struct str data, struct err *e)
         return fail_io(e, path, "cannot write", EISDIR);
     }
     if (exists && !S_ISREG(st.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
+        int fd = open_to_write(path, 0);
         int reason = fd < 0 ? errno : finish_fd(fd, data);
         return reason == 0 ? 0 : fail_io(e, path, "cannot write", reason);
     }
@@ -285,7 +341,7 @@ static const char stdout_name[] = "standard output";
 static int open_to_append(const char *path, enum append_mode mode)
 {
     int exclusive = mode == APPEND_NEW ? O_EXCL : 0;
-    return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | exclusive, 0666);
+    return open_to_write(path, O_APPEND | O_CREAT | exclusive);
 }
 
 /* Takes a regular file for this descriptor alone, as long as it is open; where a file system knows

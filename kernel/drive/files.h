@@ -5,8 +5,9 @@
 #include "kernel/base/arena.h"
 #include "kernel/base/err.h"
 
-/* The whole file at `path` ("-" = standard input) into arena. ERR_NOT_FOUND, ERR_INPUT (a folder),
- * ERR_IO (the reason in words), ERR_LIMIT beyond max_bytes. */
+/* The whole file at `path` ("-" = standard input) into arena. ERR_NOT_FOUND; ERR_INPUT: a folder, a
+ * file that may not be read, a pipe that nobody writes to; ERR_IO (the reason in words); ERR_LIMIT
+ * beyond max_bytes. */
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e) MUST_CHECK;
 

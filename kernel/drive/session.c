@@ -120,8 +120,7 @@ static void on_summary_delta(void *ctx, struct str text)
     (void)text;
 }
 
-/* Asks the model for a summary: one request of its own, the old messages written out as text. */
-static void summarise(struct session *s, const struct command *c)
+const struct message *session_summary_request(const struct command *c, struct arena *arena)
 {
     struct buf text = {0};
     buf_addz(&text, "Summarise this part of a conversation in a few sentences. Keep every "
@@ -138,13 +137,18 @@ static void summarise(struct session *s, const struct command *c)
             buf_add(&text, m->calls[j].arguments);
         }
     }
-    s->summary = arena_new();
-    struct message *ask_for = arena_alloc(s->summary, sizeof *ask_for);
-    *ask_for =
-        (struct message){.role = ROLE_USER, .content = arena_str(s->summary, buf_str(&text))};
+    struct message *m = arena_alloc(arena, sizeof *m);
+    *m = (struct message){.role = ROLE_USER, .content = arena_str(arena, buf_str(&text))};
     buf_free(&text);
+    return m;
+}
+
+/* Asks the model for a summary: one request of its own, the old messages written out as text. */
+static void summarise(struct session *s, const struct command *c)
+{
+    s->summary = arena_new();
     s->request = (struct llm_request){.model = s->o.config.model,
-                                      .messages = ask_for,
+                                      .messages = session_summary_request(c, s->summary),
                                       .n_messages = 1,
                                       .temperature = s->o.temperature,
                                       .max_tokens = s->o.max_tokens};

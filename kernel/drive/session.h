@@ -35,6 +35,9 @@ struct session_options {
                                 free later or here */
 };
 
+/* The one message by which a model is asked for the summary that CMD_SUMMARISE wants; in arena. */
+const struct message *session_summary_request(const struct command *c, struct arena *arena);
+
 /* Starts a run; its first steps happen in the loop's next turn. */
 struct session *session_new(const struct session_options *o);
 

@@ -246,7 +246,7 @@ static void init_handles(struct job *j)
 }
 
 /* The variables a command may see, and the one that names this call, by which a command can tell a
- * call that it has carried out already (K25). */
+ * call that it has carried out already. */
 static char **environment(struct arena *arena, struct str request_id)
 {
     static const char *const allowed[] = {"PATH", "HOME", "LANG", "TZ", "TMPDIR"};

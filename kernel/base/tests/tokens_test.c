@@ -1,4 +1,4 @@
-/* The token estimate (K19). Expected values: the counts of two published vocabularies, in
+/* The token estimate. Expected values: the counts of two published vocabularies, in
  * tokens.txt beside this file, which says how they were made. */
 #include "kernel/base/tokens.h"
 

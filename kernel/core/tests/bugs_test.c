@@ -3,15 +3,14 @@
  * again.
  *
  * Elsewhere, since they are no matters of the loop:
- *   usage summed per chunk                 kernel/wire/tests/quirks.txt, "usage in a last chunk
- *                                          without choices, and cumulative before it"
- *   the write of the log failed            here for what follows; the failing write itself in
- *                                          kernel/drive,
- * session_is_cancelled_when_its_log_cannot_be_kept a throwing hook hangs the loop         there are
- * no hooks: the loop calls nobody (kernel.h). What a driver's callbacks may do: kernel/drive,
- *                                          session_may_be_cancelled_from_its_callbacks
- *   Retry-After in seconds, as a date, ms  kernel/wire/tests/quirks.txt
- *   a torn line in the file itself         here for the bytes; the file in cli (resume) */
+ * - usage summed per chunk: kernel/wire/tests/quirks.txt, "usage in a last chunk without choices,
+ *   and cumulative before it".
+ * - the write of the log failed: here for what follows; the failing write itself in kernel/drive,
+ *   session_is_cancelled_when_its_log_cannot_be_kept, and at each line of a run in cli (crash).
+ * - a throwing hook hangs the loop: there are no hooks, the loop calls nobody (kernel.h). Here a
+ *   driver that fails; what its callbacks may do: session_may_be_cancelled_from_its_callbacks.
+ * - Retry-After in seconds, as a date, in ms: kernel/wire/tests/quirks.txt.
+ * - a torn line in the file itself: here for the bytes; the file in cli (resume). */
 #include <stdio.h>
 #include <string.h>
 
@@ -94,10 +93,11 @@ static void siblings_are_stopped(void)
 
 /* ---- compaction ---- */
 
-/* Turns with calls until the history has been made smaller; then the newest request. */
-static struct command compacted(enum compaction how)
+/* Turns with calls until the history has been made smaller; then the newest request. What fills it
+ * are the results, or what is said beside the calls. */
+static struct command compacted(enum compaction how, bool by_results)
 {
-    char text[600], id[8];
+    char text[600], id[8], arguments[32];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     hand_set_up();
@@ -109,8 +109,11 @@ static struct command compacted(enum compaction how)
     hand_begin();
     for (int i = 0; i < 12 && hand_times_logged("\"type\":\"compaction\"") < 3; i++) {
         snprintf(id, sizeof id, "c%d", i);
-        look_up((uint64_t)i, id, i);
-        hand_result((uint64_t)i, id, text);
+        snprintf(arguments, sizeof arguments, "{\"n\":%d}", i);
+        CU_ASSERT_EQUAL(hand_reply((uint64_t)i, STOP_TOOL_USE, by_results ? NULL : text, id,
+                                   "lookup", arguments, NULL),
+                        0);
+        hand_result((uint64_t)i, id, by_results ? text : "short");
         if (hand_commanded(CMD_SUMMARISE) == 1) {
             struct reply r = {.usage = {7, -1, -1, 3, -1}};
             CU_ASSERT_EQUAL(
@@ -127,8 +130,8 @@ static struct command compacted(enum compaction how)
 
 static void compaction_keeps_pairs(void)
 {
-    for (int how = 0; how < 2; how++) {
-        struct command c = compacted((enum compaction)how);
+    for (int how = 0; how < 4; how++) {
+        struct command c = compacted((enum compaction)(how % 2), how < 2);
         CU_ASSERT_EQUAL(history_check(c.messages, c.n_messages, NULL), 0);
         CU_ASSERT_EQUAL(c.messages[c.n_messages - 1].role, ROLE_TOOL);
         CU_ASSERT_EQUAL(c.messages[c.n_messages - 2].n_calls, 1);
@@ -138,7 +141,7 @@ static void compaction_keeps_pairs(void)
 
 static void no_id_is_pending_after_compaction(void)
 {
-    struct command c = compacted(COMPACT_DROP);
+    struct command c = compacted(COMPACT_DROP, true);
     size_t calls = 0, results = 0;
     for (size_t i = 0; i < c.n_messages; i++) {
         calls += c.messages[i].n_calls;
@@ -154,7 +157,7 @@ static void no_id_is_pending_after_compaction(void)
 
 static void system_message_survives_compaction_once(void)
 {
-    struct command c = compacted(COMPACT_DROP);
+    struct command c = compacted(COMPACT_DROP, true);
     size_t systems = 0;
     for (size_t i = 0; i < c.n_messages; i++) {
         systems += c.messages[i].role == ROLE_SYSTEM;
@@ -514,6 +517,44 @@ static void all_must_be_answered(void)
     hand_result(2000, "a", "one");
     CU_ASSERT_EQUAL(hand_commanded(CMD_CALL_MODEL), 1);
     hand_tear_down();
+    static const char *const orders[] = {"abc", "acb", "bac", "bca", "cab", "cba"};
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        hand_set_up();
+        hand_begin();
+        hand_reply(1, STOP_TOOL_USE, NULL, "a", "lookup", "{\"n\":1}", "b", "lookup", "{\"n\":2}",
+                   "c", "lookup", "{\"n\":3}", NULL);
+        for (size_t n = 0; n < 3; n++) {
+            char id[2] = {orders[i][n], '\0'};
+            hand_result(2 + n, id, id);
+            CU_ASSERT_EQUAL(hand_commanded(CMD_CALL_MODEL), n == 2);
+        }
+        hand_tear_down();
+    }
+}
+
+/* A driver whose hook throws does not carry out what it is told, and says nothing or nonsense. The
+ * loop asks to be woken, each tool has its time, and so has the run: it ends, and all is answered.
+ */
+static void a_failing_driver_hangs_nothing(void)
+{
+    hand_set_up();
+    hand.config.budget.seconds = 100;
+    hand_begin();
+    hand_reply(1, STOP_TOOL_USE, NULL, "a", "lookup", "{\"n\":1}", "b", "lookup", "{\"n\":2}",
+               NULL);
+    CU_ASSERT_EQUAL(hand_result(2, "nobody", "x"), ERR_STATE);
+    CU_ASSERT_EQUAL(hand_approve(2, "a", DECIDED_ALLOW), ERR_STATE);
+    CU_ASSERT_EQUAL(hand_reply(2, STOP_END_TURN, "x", NULL), ERR_STATE);
+    CU_ASSERT_EQUAL(hand_result(3, "a", "one"), 0);
+    int woken = 0;
+    for (; kernel_deadline(hand.k) != UINT64_MAX && woken < 100; woken++) {
+        CU_ASSERT_EQUAL(hand_tick(kernel_deadline(hand.k)), 0);
+    }
+    CU_ASSERT_TRUE(woken > 0 && woken < 100);
+    CU_ASSERT_TRUE(hand_logged("TIMEOUT"));
+    CU_ASSERT_EQUAL(hand_status(), RUN_TIME_BUDGET);
+    hand_check_history();
+    hand_tear_down();
 }
 
 static void a_failing_sibling_loses_nothing(void)
@@ -848,6 +889,7 @@ TESTS(bugs, {"kernel_bug_cancel_leaves_an_unanswered_call", cancel_answers_every
       {"kernel_bug_any_answered_taken_for_all", all_must_be_answered},
       {"kernel_bug_resume_runs_finished_tools_again", finished_tools_are_not_run_again},
       {"kernel_bug_retry_doubles_text", partial_output_is_taken_back},
+      {"kernel_bug_throwing_hook_hangs_the_loop", a_failing_driver_hangs_nothing},
       {"kernel_bug_last_call_replaced_at_the_limit", the_last_call_is_not_replaced},
       {"kernel_bug_system_message_trimmed", system_message_survives_compaction_once},
       {"kernel_bug_user_in_the_system_role", the_user_is_never_the_system},

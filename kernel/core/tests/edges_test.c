@@ -7,7 +7,7 @@
 #include "ci/testing/testing.h"
 #include "kernel/core/tests/hand.h"
 
-/* ---- repeats (K9) ---- */
+/* ---- repeats ---- */
 
 static void cache_gives_earlier_results_of_reads(void)
 {
@@ -105,7 +105,6 @@ static void the_same_words_three_times_end_the_run(void)
     hand_tear_down();
 }
 
-/* K10 */
 static void results_that_add_nothing_end_the_run(void)
 {
     for (int polling = 0; polling < 2; polling++) {
@@ -268,7 +267,7 @@ static void many_calls_start_in_order(void)
     hand_tear_down();
 }
 
-/* ---- approval (K21) ---- */
+/* ---- approval ---- */
 
 static void always_holds_for_the_tool(void)
 {
@@ -319,7 +318,7 @@ static void serial_calls_wait_for_approval(void)
     hand_tear_down();
 }
 
-/* ---- summaries (K17) ---- */
+/* ---- summaries ---- */
 
 /* A session that has just asked for a summary. */
 static void ask_summary(void)

@@ -74,7 +74,7 @@ static void example_gives_its_log_byte_for_byte(void)
     schema_free(calculator.validator);
 }
 
-/* K4 K5: started in call order, finished as they come, history in call order (I2 I3 I8). */
+/* Started in call order, finished as they come, history in call order (I2 I3 I8). */
 static void parallel_results_enter_history_in_call_order(void)
 {
     hand_set_up();
@@ -120,7 +120,7 @@ static void time_does_not_run_backwards(void)
     hand_tear_down();
 }
 
-/* K2: calls decide, not the finish reason. */
+/* Calls decide, not the finish reason. */
 static void stop_with_calls_runs_them_and_tool_use_without_is_final(void)
 {
     hand_set_up();
@@ -133,7 +133,7 @@ static void stop_with_calls_runs_them_and_tool_use_without_is_final(void)
     hand_tear_down();
 }
 
-/* K3: a cut reply is never a success, and its calls never run (I10). */
+/* A cut reply is never a success, and its calls never run (I10). */
 static void cut_replies_do_not_succeed(void)
 {
     hand_set_up();
@@ -166,7 +166,6 @@ static void refusals_and_pauses_are_told_apart(void)
     hand_tear_down();
 }
 
-/* K6 */
 static void system_message_stands_once_and_first(void)
 {
     hand_set_up();
@@ -183,7 +182,6 @@ static void system_message_stands_once_and_first(void)
     hand_tear_down();
 }
 
-/* K7 */
 static void terminal_tool_ends_the_run_before_its_siblings(void)
 {
     hand_set_up();
@@ -212,7 +210,7 @@ static void terminal_tool_with_bad_arguments_does_not_end_the_run(void)
     hand_tear_down();
 }
 
-/* K8 (I9) */
+/* I9 */
 static void budgets_end_the_run_with_their_status(void)
 {
     hand_set_up();
@@ -329,7 +327,7 @@ static void calls_beyond_the_limit_of_a_reply_get_an_error(void)
     hand_tear_down();
 }
 
-/* K9, block: by canonical arguments. */
+/* By canonical arguments. */
 static void same_call_again_is_blocked(void)
 {
     static const struct {
@@ -438,7 +436,6 @@ static void failed_calls_that_may_be_retried_do_not_count_as_seen(void)
     hand_tear_down();
 }
 
-/* K11 K14 */
 static void bad_calls_get_an_error_that_the_model_can_use(void)
 {
     static const struct {
@@ -540,7 +537,6 @@ static void repeated_or_missing_ids_are_made_unique(void)
     hand_tear_down();
 }
 
-/* K12 */
 static void transient_failures_of_read_tools_are_retried(void)
 {
     hand_set_up();
@@ -571,7 +567,6 @@ static void write_tools_and_lasting_failures_are_not_retried(void)
     hand_tear_down();
 }
 
-/* K22 */
 static void serial_tools_run_one_after_another(void)
 {
     hand_set_up();
@@ -589,7 +584,6 @@ static void serial_tools_run_one_after_another(void)
     hand_tear_down();
 }
 
-/* K23 */
 static void tools_that_hang_are_stopped(void)
 {
     hand_set_up();
@@ -605,7 +599,6 @@ static void tools_that_hang_are_stopped(void)
     hand_tear_down();
 }
 
-/* K13 */
 static void model_failures_are_retried_with_backoff(void)
 {
     hand_set_up();
@@ -680,7 +673,7 @@ static void a_tool_miss_ends_the_run(void)
     hand_tear_down();
 }
 
-/* K24 (I2 I7) */
+/* I2 I7 */
 static void cancel_answers_every_open_call(void)
 {
     hand_set_up();
@@ -723,7 +716,7 @@ static void same_events_give_the_same_log(void)
     free(logs[1]);
 }
 
-/* K33: the rules of OpenAI's and Anthropic's APIs on tool messages. */
+/* The rules of OpenAI's and Anthropic's APIs on tool messages. */
 static void history_check_finds_each_fault(void)
 {
     struct tool_call one[] = {{STR("a"), STR("f"), STR("{}")}};

@@ -1,4 +1,4 @@
-/* What counts as the size of a request (K17, K19): the system message, the history and the tools.
+/* What counts as the size of a request: the estimated tokens of system message, history and tools.
  * Seen from outside: whether the history was compacted. */
 #include <stdio.h>
 #include <stdlib.h>

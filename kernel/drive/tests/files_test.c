@@ -1,9 +1,13 @@
 #include "ci/testing/testing.h"
 #include "kernel/drive/files.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *in_dir(struct arena *a, const char *name)
@@ -71,8 +75,55 @@ static void says_why_it_cannot_read(void)
     check_error(file_read(a, "/dev/zero", 100000, &got, &e), ERR_LIMIT, &e, "more than 100000");
     if (geteuid() != 0) {
         CU_ASSERT_EQUAL(chmod(path, 0), 0);
-        check_error(file_read(a, path, 9, &got, &e), ERR_IO, &e, "Permission denied");
+        check_error(file_read(a, path, 9, &got, &e), ERR_INPUT, &e, "Permission denied");
     }
+    arena_free(a);
+}
+
+/* A named pipe nobody writes to, nor reads, is told and not waited for; one that somebody does is
+ * read to its end. */
+static void pipes_want_somebody_at_the_other_end(void)
+{
+    enum { BYTES = 300000 };
+    struct arena *a = arena_new();
+    struct err e;
+    struct str got;
+    struct appender *grows = NULL;
+    const char *path = in_dir(a, "pipe");
+    CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+    check_error(file_read(a, path, BYTES, &got, &e), ERR_INPUT, &e, "a pipe that nobody writes to");
+    check_error(appender_open(path, APPEND_CONTINUE, &grows, &e), ERR_IO, &e, "nobody reads");
+    check_error(file_replace(path, STR("x"), &e), ERR_IO, &e, "nobody reads");
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        static char text[BYTES];
+        int fd = open(path, O_WRONLY); /* waits for us to read */
+        _exit(fd < 0 || write(fd, text, BYTES) != BYTES);
+    }
+    CU_ASSERT_EQUAL(file_read(a, path, BYTES, &got, &e), 0);
+    CU_ASSERT_EQUAL(got.n, BYTES);
+    CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    arena_free(a);
+}
+
+/* Nobody can open a socket. */
+static void a_socket_is_no_file(void)
+{
+    struct arena *a = arena_new();
+    struct err e;
+    struct str got;
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const char *path = in_dir(a, "s");
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int n = snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
+    if (fd < 0 || n >= (int)sizeof at.sun_path ||
+        bind(fd, (const struct sockaddr *)&at, sizeof at) != 0) {
+        testing_skip("no socket can be made there");
+    } else {
+        check_error(file_read(a, path, 9, &got, &e), ERR_INPUT, &e, "cannot open");
+    }
+    close(fd);
     arena_free(a);
 }
 
@@ -251,6 +302,8 @@ TESTS(files, {"files_read_back_what_was_replaced", reads_back_what_was_replaced}
       {"files_replaced_keep_their_mode_and_leave_no_other_file",
        replacing_keeps_the_mode_and_leaves_no_other_file},
       {"files_say_why_they_cannot_be_read", says_why_it_cannot_read},
+      {"files_that_are_pipes_want_somebody_at_the_other_end", pipes_want_somebody_at_the_other_end},
+      {"files_that_are_sockets_are_refused", a_socket_is_no_file},
       {"files_say_why_they_cannot_be_written", says_why_it_cannot_write},
       {"files_that_grow_keep_what_was_there", appends_keep_what_was_there},
       {"files_that_grow_have_one_appender_at_a_time", a_file_has_one_appender_at_a_time},
