@@ -18,7 +18,7 @@ static const char record_help[] =
     "passes everything on to the endpoint that they named before (else the provider's own), keys\n"
     "too, which are never stored. Its output and exit status pass through.\n"
     "\n"
-    "  -o PATH             the cassette to write; a folder (with a / at its end) gets one a "
+    "  -o, --out PATH      the cassette to write; a folder (with a / at its end) gets one a "
     "session:\n"
     "                      main.yaml, or NAME.yaml for requests below URL/s/NAME\n"
     "  --mode once|all     refuse an existing cassette (default), or replace it\n"
@@ -157,7 +157,7 @@ static const char *upstream_of(const char *flag, const char *variable, const cha
 static int record_parse(int argc, char **argv, struct serve_options *o, struct err *e)
 {
     const char *out = NULL, *mode = NULL, *upstream = NULL;
-    const struct option options[] = {{"o", OPTION_TEXT, &out, 0, 0},
+    const struct option options[] = {{"out", OPTION_TEXT, &out, 0, 0},
                                      {"mode", OPTION_TEXT, &mode, 0, 0},
                                      {"upstream", OPTION_TEXT, &upstream, 0, 0}};
     struct words words = {0};
