@@ -26,8 +26,9 @@ static const char *const request_keys[] = {"method", "uri", "headers", "body", N
 static const char *const response_keys[] = {"status", "headers", "body", "assay", NULL};
 static const char *const item_keys[] = {"request", "response", NULL};
 static const char *const top_keys[] = {"version", "assay", "interactions", NULL};
-static const char *const header_keys[] = {"format",     "encoder", "run",       "seed",
-                                          "started_at", "ignore",  "normalise", NULL};
+static const char *const header_keys[] = {"format",      "encoder", "run",       "seed",
+                                          "started_at",  "ignore",  "normalise", "after_requests",
+                                          "after_calls", NULL};
 static const char *const timing_keys[] = {"at_ms",  "took_ms", "ended", "detail",
                                           "chunks", "call_id", NULL};
 static const char *const status_keys[] = {"code", "message", NULL};
@@ -468,6 +469,15 @@ static int read_item(struct loader *l, const struct val *v, struct interaction *
     return rc;
 }
 
+static int read_place(struct loader *l, const struct val *v)
+{
+    struct cassette_place *place = &l->c->place;
+    int rc = doc_int(l->d, v, "after_requests", DOC_OPTIONAL, 0, INT32_MAX, &place->requests, l->e);
+    return rc != 0
+               ? rc
+               : doc_int(l->d, v, "after_calls", DOC_OPTIONAL, 0, INT32_MAX, &place->calls, l->e);
+}
+
 /* A list of rules of the header. */
 static int read_rules(struct loader *l, const struct val *header, const char *key,
                       enum cassette_rule_kind kind)
@@ -518,6 +528,9 @@ static int read_assay_header(struct loader *l, const struct val *root)
     }
     if (rc == 0) {
         rc = doc_str(l->d, v, "started_at", DOC_OPTIONAL, &l->c->started_at, l->e);
+    }
+    if (rc == 0) {
+        rc = read_place(l, v);
     }
     if (rc == 0) {
         rc = read_rules(l, v, "ignore", RULE_IGNORE);

@@ -4,15 +4,15 @@
 #include "cli/cli.h"
 
 /* The first options are for new runs alone. */
-enum { NEW_ONLY = 4 };
+enum { NEW_ONLY = 2 };
 
 size_t run_options(struct run_flags *f, enum going how, struct option *out)
 {
     const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS] = {
         {"system", OPTION_TEXT, &f->system, 0, 0},
+        {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"record", OPTION_TEXT, &f->record, 0, 0},
         {"mode", OPTION_TEXT, &f->mode, 0, 0},
-        {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"model", OPTION_TEXT, &f->model, 0, 0},
         {"provider", OPTION_TEXT, &f->provider, 0, 0},
         {"base-url", OPTION_TEXT, &f->base_url, 0, 0},

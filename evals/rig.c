@@ -117,7 +117,12 @@ static int load_cassette(struct rig *r, struct err *e)
     }
     struct buf why = {0};
     const struct interaction *first = cassette_session(c, &why);
-    if (first == NULL) {
+    if (r->options.resume == NULL && (c->place.requests > 0 || c->place.calls > 0)) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0,
+                    "holds the rest of a run, behind its first %lld requests: assay resume LOG "
+                    "--replay replays it",
+                    (long long)c->place.requests);
+    } else if (first == NULL) {
         rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
     } else {
         adopt_request(r, first->request_json);
@@ -153,6 +158,17 @@ static bool runs_without(void *ctx, struct str name)
            (source == TOOL_BUILTIN || source == TOOL_CANNED);
 }
 
+/* What the run that goes on had asked so far. */
+static struct cassette_place place_of(struct rig *r)
+{
+    struct resumed *from = r->options.resume;
+    if (from == NULL) {
+        return (struct cassette_place){0, 0};
+    }
+    resumed_count(from, true);
+    return (struct cassette_place){(int64_t)from->requests, (int64_t)from->n_calls};
+}
+
 static int connect_source(struct rig *r, struct loop *loop, struct err *e)
 {
     struct recorder_options record = {.path = r->options.path,
@@ -160,6 +176,7 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
                                       .run = r->config.run,
                                       .seed = r->config.seed,
                                       .started_at = r->config.started_at,
+                                      .place = place_of(r),
                                       .sched = r->sched};
     struct player_options play = {.cassette = r->cassette,
                                   .match = r->options.match,
@@ -388,8 +405,27 @@ static void ask_again(struct rig *r)
     }
 }
 
+/* Moves the player on to where the log ends. */
+static int skip_played(struct rig *r, struct err *e)
+{
+    const struct resumed *from = r->options.resume;
+    struct cassette_place place = r->cassette->place;
+    if ((int64_t)from->requests < place.requests || (int64_t)from->n_calls < place.calls) {
+        return err_at(e, ERR_INPUT, r->cassette->path, 0, 0,
+                      "goes on behind %lld requests and %lld tool calls of its run; %s holds %zu "
+                      "and %zu",
+                      (long long)place.requests, (long long)place.calls, from->path, from->requests,
+                      from->n_calls);
+    }
+    player_skip_requests(r->player, from->requests - (size_t)place.requests);
+    for (size_t i = (size_t)place.calls; i < from->n_calls; i++) {
+        player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
+    }
+    return 0;
+}
+
 /* Moves clock and source on to where the log ends. */
-static void catch_up(struct rig *r)
+static int catch_up(struct rig *r, struct err *e)
 {
     struct resumed *from = r->options.resume;
     sched_skip(r->sched, kernel_now(from->kernel));
@@ -401,13 +437,7 @@ static void catch_up(struct rig *r)
     } else if (r->fake != NULL) {
         fake_session_skip(r->fake, from->requests);
     }
-    if (r->player == NULL) {
-        return;
-    }
-    player_skip_requests(r->player, from->requests);
-    for (size_t i = 0; i < from->n_calls; i++) {
-        player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
-    }
+    return r->player == NULL ? 0 : skip_played(r, e);
 }
 
 static int build(struct rig *r, struct loop *loop, struct err *e)
@@ -439,7 +469,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
     if (rc == 0 && r->options.resume != NULL) {
-        catch_up(r);
+        rc = catch_up(r, e);
     }
     if (rc == 0) {
         start_session(r);

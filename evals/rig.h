@@ -19,8 +19,8 @@ struct rig_options {
     const struct toolset *tools; /* must outlive the rig, like all views here */
     /* A run to go on with, which this one takes the kernel of; NULL = a new run. Run id, seed,
      * start and system message are then the log's, so are the model (n 0), the tools (NULL, which
-     * must be built in) and the price (no model and no prices); the prompt may be NULL. Not for
-     * EVAL_RECORD. */
+     * must be built in) and the price (no model and no prices); the prompt may be NULL. EVAL_RECORD
+     * then records the rest of the run. */
     struct resumed *resume;
     struct str prompt; /* p NULL, of a new run = rig_say comes first */
     struct str system; /* p NULL = none */
