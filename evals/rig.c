@@ -101,6 +101,15 @@ static void adopt_request(struct rig *r, const struct val *first)
     }
 }
 
+/* A new run asks as the recorded one did. */
+static void adopt_provider(struct rig *r, struct str uri)
+{
+    enum wire_format format;
+    if (r->options.resume == NULL && r->options.provider.n == 0 && wire_of_url(uri, &format)) {
+        r->options.provider = str_of(wire_provider(format));
+    }
+}
+
 static int load_cassette(struct rig *r, struct err *e)
 {
     int rc = cassette_load(r->options.path, &r->cassette, &r->warning, e);
@@ -126,6 +135,7 @@ static int load_cassette(struct rig *r, struct err *e)
         rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
     } else {
         adopt_request(r, first->request_json);
+        adopt_provider(r, first->uri);
         if (r->config.model.n == 0) {
             rc = err_at(e, ERR_INPUT, c->path, first->line, 1,
                         "its first request %s: give --model NAME",
@@ -310,12 +320,19 @@ static void on_done(void *ctx)
     }
 }
 
+static enum wire_format format_of(const struct rig *r)
+{
+    enum wire_format format = WIRE_CHAT;
+    (void)wire_of_provider(r->config.provider, &format);
+    return format;
+}
+
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
     struct transport *transport =
         r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
-    struct endpoint_options endpoint = {.format = WIRE_CHAT,
+    struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
                                         .sched = r->sched,
@@ -351,6 +368,7 @@ static void set_price(struct rig *r)
 /* The settings of a new run that the options say. */
 static void configure(struct rig *r)
 {
+    r->config.provider = r->options.provider.n > 0 ? r->options.provider : STR("openai");
     r->config.tools = toolset_specs(r->options.tools, &r->config.n_tools);
     r->config.system = r->options.system;
     r->config.budget = r->options.budget;
@@ -363,6 +381,7 @@ static void reconfigure(struct rig *r)
     struct rig_options *o = &r->options;
     r->config = o->settings != NULL ? *o->settings : o->resume->config;
     r->config.budget = o->budget;
+    r->config.provider = o->provider.n > 0 ? o->provider : r->config.provider;
     if (o->tools != NULL) {
         r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
     } else {
@@ -538,8 +557,8 @@ static struct str note_of(struct rig *r, const struct run_result *result)
     bool no_key = live && result->status == RUN_MODEL_ERROR && result->failed == FAIL_AUTH &&
                   str_trim(r->options.api_key).n == 0;
     struct str note = buf_str(&r->note);
-    return no_key ? arena_printf(r->arena, "%.*s%sOPENAI_API_KEY is not set", STR_FMT(note),
-                                 note.n > 0 ? " " : "")
+    return no_key ? arena_printf(r->arena, "%.*s%s%s is not set", STR_FMT(note),
+                                 note.n > 0 ? " " : "", endpoint_key_variable(format_of(r)))
                   : note;
 }
 

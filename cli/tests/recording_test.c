@@ -210,13 +210,15 @@ static void no_session(void)
 {
     const char *path = write_text(
         testing_dir(), "m.yaml",
-        "interactions:\n- request: {method: POST, uri: 'https://h/v1/messages', headers: {}, body: "
+        "interactions:\n- request: {method: POST, uri: 'https://h/v1/embeddings', headers: {}, "
+        "body: "
         "'{\"model\":\"m\"}'}\n  response: {status: {code: 200}, headers: {}, body: {string: "
         "'{}'}}\n");
-    static const char say[] = "m.yaml: POST /v1/messages: this version replays Chat Completions "
-                              "only, so there is nothing to replay";
-    static const char found[] = "m.yaml:1:1: warning: POST /v1/messages: this version replays Chat "
-                                "Completions only, so there is nothing to replay [not_replayable]";
+    static const char say[] = "m.yaml: POST /v1/embeddings: none is a request to a model, "
+                              "so there is nothing to replay";
+    static const char found[] =
+        "m.yaml:1:1: warning: POST /v1/embeddings: none is a "
+        "request to a model, so there is nothing to replay [not_replayable]";
     const struct ran *r = ASSAY("run", "--replay", path, "Hello.");
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);
