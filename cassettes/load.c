@@ -111,16 +111,38 @@ static int base64_body(struct loader *l, const struct val *v, struct str *out)
     return rc;
 }
 
-/* What a file object of Python holds (!!python/object/new:_io.BytesIO: the bytes, where it stands
- * in them, its attributes), or NULL. */
+/* What a file object of Python holds (!!python/object/new:_io.BytesIO: a state of the bytes, where
+ * it stands in them, its attributes), or NULL. */
 static const struct val *file_object(const struct val *v)
 {
     const struct val *state = val_get(v, "state");
     const struct val *bytes = val_item(state, 0);
-    return val_is(v, VAL_OBJECT) && v->count == 1 && state != NULL && state->kind == VAL_ARRAY &&
-                   state->count == 3 && val_is(bytes, VAL_STRING)
-               ? bytes
-               : NULL;
+    return val_is(v, VAL_OBJECT) && v->count == 1 && val_is(bytes, VAL_STRING) ? bytes : NULL;
+}
+
+/* What an iterator of Python gives (!!python/object/apply:builtins.iter: one list of pieces), or
+ * NULL. */
+static const struct val *iterator(const struct val *v)
+{
+    const struct val *args = val_get(v, "args");
+    const struct val *pieces = val_item(args, 0);
+    bool good = val_is(v, VAL_OBJECT) && v->count == 1 && args != NULL && args->count == 1 &&
+                val_is(pieces, VAL_ARRAY);
+    for (size_t i = 0; good && i < pieces->count; i++) {
+        good = val_is(&pieces->items[i], VAL_STRING);
+    }
+    return good ? pieces : NULL;
+}
+
+static struct str joined(struct loader *l, const struct val *pieces)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < pieces->count; i++) {
+        buf_add(&b, pieces->items[i].text);
+    }
+    struct str text = kept(l, &b);
+    buf_free(&b);
+    return text;
 }
 
 /* A body in any of its forms: string, !!binary, null, {string}, {base64_string}, a map or a list.
@@ -128,6 +150,10 @@ static const struct val *file_object(const struct val *v)
 static int read_body(struct loader *l, const struct val *v, struct str *out)
 {
     if (v == NULL || v->kind == VAL_NULL) {
+        return 0;
+    }
+    if (!l->c->ours && iterator(v) != NULL) {
+        *out = joined(l, iterator(v));
         return 0;
     }
     if (!l->c->ours && file_object(v) != NULL) {
