@@ -70,6 +70,13 @@ size_t cassette_rules_count(const struct rules *r); /* NULL: 0 */
 /* The text of rule i, which lives as long as r. */
 struct str cassette_rules_text(const struct rules *r, size_t i, enum cassette_rule_kind *kind);
 
+/* What a session had asked before its recording begins: that of a run that goes on holds the rest
+ * of it. 0, both: it begins with the session. */
+struct cassette_place {
+    int64_t requests; /* of the model, that had an answer */
+    int64_t calls;    /* of tools */
+};
+
 /* One loaded file. Everything in it lives until cassette_free. */
 struct cassette {
     struct arena *arena;
@@ -83,6 +90,7 @@ struct cassette {
     struct str run;
     uint64_t seed;
     struct str started_at;
+    struct cassette_place place;
     struct rules *rules; /* of its head; NULL = none */
     struct interaction *items;
     size_t n;
@@ -191,6 +199,7 @@ struct recorder_options {
     struct str run;
     uint64_t seed;
     struct str started_at;
+    struct cassette_place place;
     const struct rules *rules; /* for the head; NULL = none */
     /* A cassette that is gone on with: at its own path, or in a new file that begins as a copy.
      * Run, seed, start and rules are then its own. NULL = a new one. */

@@ -109,7 +109,7 @@ void cassette_move_chunks(const struct cassette_chunk *in, size_t n, const struc
 void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at);
 /* The same with rules (NULL = none). */
 void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
-                              const struct rules *rules);
+                              struct cassette_place place, const struct rules *rules);
 
 /* ---- rules.c ---- */
 

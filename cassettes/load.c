@@ -26,8 +26,9 @@ static const char *const request_keys[] = {"method", "uri", "headers", "body", N
 static const char *const response_keys[] = {"status", "headers", "body", "assay", NULL};
 static const char *const item_keys[] = {"request", "response", NULL};
 static const char *const top_keys[] = {"version", "assay", "interactions", NULL};
-static const char *const header_keys[] = {"format",     "encoder", "run",       "seed",
-                                          "started_at", "ignore",  "normalise", NULL};
+static const char *const header_keys[] = {"format",      "encoder", "run",       "seed",
+                                          "started_at",  "ignore",  "normalise", "after_requests",
+                                          "after_calls", NULL};
 static const char *const timing_keys[] = {"at_ms",  "took_ms", "ended", "detail",
                                           "chunks", "call_id", NULL};
 static const char *const status_keys[] = {"code", "message", NULL};
@@ -110,16 +111,38 @@ static int base64_body(struct loader *l, const struct val *v, struct str *out)
     return rc;
 }
 
-/* What a file object of Python holds (!!python/object/new:_io.BytesIO: the bytes, where it stands
- * in them, its attributes), or NULL. */
+/* What a file object of Python holds (!!python/object/new:_io.BytesIO: a state of the bytes, where
+ * it stands in them, its attributes), or NULL. */
 static const struct val *file_object(const struct val *v)
 {
     const struct val *state = val_get(v, "state");
     const struct val *bytes = val_item(state, 0);
-    return val_is(v, VAL_OBJECT) && v->count == 1 && state != NULL && state->kind == VAL_ARRAY &&
-                   state->count == 3 && val_is(bytes, VAL_STRING)
-               ? bytes
-               : NULL;
+    return val_is(v, VAL_OBJECT) && v->count == 1 && val_is(bytes, VAL_STRING) ? bytes : NULL;
+}
+
+/* What an iterator of Python gives (!!python/object/apply:builtins.iter: one list of pieces), or
+ * NULL. */
+static const struct val *iterator(const struct val *v)
+{
+    const struct val *args = val_get(v, "args");
+    const struct val *pieces = val_item(args, 0);
+    bool good = val_is(v, VAL_OBJECT) && v->count == 1 && args != NULL && args->count == 1 &&
+                val_is(pieces, VAL_ARRAY);
+    for (size_t i = 0; good && i < pieces->count; i++) {
+        good = val_is(&pieces->items[i], VAL_STRING);
+    }
+    return good ? pieces : NULL;
+}
+
+static struct str joined(struct loader *l, const struct val *pieces)
+{
+    struct buf b = {0};
+    for (size_t i = 0; i < pieces->count; i++) {
+        buf_add(&b, pieces->items[i].text);
+    }
+    struct str text = kept(l, &b);
+    buf_free(&b);
+    return text;
 }
 
 /* A body in any of its forms: string, !!binary, null, {string}, {base64_string}, a map or a list.
@@ -127,6 +150,10 @@ static const struct val *file_object(const struct val *v)
 static int read_body(struct loader *l, const struct val *v, struct str *out)
 {
     if (v == NULL || v->kind == VAL_NULL) {
+        return 0;
+    }
+    if (!l->c->ours && iterator(v) != NULL) {
+        *out = joined(l, iterator(v));
         return 0;
     }
     if (!l->c->ours && file_object(v) != NULL) {
@@ -468,6 +495,15 @@ static int read_item(struct loader *l, const struct val *v, struct interaction *
     return rc;
 }
 
+static int read_place(struct loader *l, const struct val *v)
+{
+    struct cassette_place *place = &l->c->place;
+    int rc = doc_int(l->d, v, "after_requests", DOC_OPTIONAL, 0, INT32_MAX, &place->requests, l->e);
+    return rc != 0
+               ? rc
+               : doc_int(l->d, v, "after_calls", DOC_OPTIONAL, 0, INT32_MAX, &place->calls, l->e);
+}
+
 /* A list of rules of the header. */
 static int read_rules(struct loader *l, const struct val *header, const char *key,
                       enum cassette_rule_kind kind)
@@ -518,6 +554,9 @@ static int read_assay_header(struct loader *l, const struct val *root)
     }
     if (rc == 0) {
         rc = doc_str(l->d, v, "started_at", DOC_OPTIONAL, &l->c->started_at, l->e);
+    }
+    if (rc == 0) {
+        rc = read_place(l, v);
     }
     if (rc == 0) {
         rc = read_rules(l, v, "ignore", RULE_IGNORE);

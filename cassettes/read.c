@@ -83,7 +83,7 @@ const struct interaction *cassette_session(const struct cassette *c, struct buf 
     enum wire_format format;
     for (size_t i = 0; i < c->n; i++) {
         const struct interaction *it = &c->items[i];
-        if (str_is(it->method, "POST") && wire_of_url(it->uri, &format) && format == WIRE_CHAT) {
+        if (str_is(it->method, "POST") && wire_of_url(it->uri, &format)) {
             return it;
         }
     }
@@ -91,7 +91,7 @@ const struct interaction *cassette_session(const struct cassette *c, struct buf 
         buf_fmt(why, "holds no %sinteraction", c->torn ? "complete " : "");
     } else {
         add_held(why, c);
-        buf_addz(why, ": this version replays Chat Completions only");
+        buf_addz(why, ": none is a request to a model");
     }
     buf_addz(why, ", so there is nothing to replay");
     return NULL;

@@ -335,7 +335,7 @@ static int start_file(struct recorder *r, const struct recorder_options *o, stru
     }
     if (rc == 0) {
         struct buf head = {0};
-        cassette_add_header_with(&head, o->run, o->seed, o->started_at, o->rules);
+        cassette_add_header_with(&head, o->run, o->seed, o->started_at, o->place, o->rules);
         append(r, &head);
         buf_free(&head);
     }

@@ -541,7 +541,7 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
 }
 
 void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
-                              const struct rules *rules)
+                              struct cassette_place place, const struct rules *rules)
 {
     buf_fmt(out, "version: 1\nassay: {format: %d, encoder: %d", CASSETTE_FORMAT,
             WIRE_ENCODER_VERSION);
@@ -556,6 +556,10 @@ void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, st
         buf_addz(out, ", started_at: ");
         add_quoted(out, started_at);
     }
+    if (place.requests > 0 || place.calls > 0) {
+        buf_fmt(out, ", after_requests: %lld, after_calls: %lld", (long long)place.requests,
+                (long long)place.calls);
+    }
     add_rules(out, "ignore", RULE_IGNORE, rules);
     add_rules(out, "normalise", RULE_NORMALISE, rules);
     buf_addz(out, "}\ninteractions:\n");
@@ -563,13 +567,13 @@ void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, st
 
 void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at)
 {
-    cassette_add_header_with(out, run, seed, started_at, NULL);
+    cassette_add_header_with(out, run, seed, started_at, (struct cassette_place){0, 0}, NULL);
 }
 
 void cassette_write(const struct cassette *c, struct buf *out)
 {
     if (c->ours) {
-        cassette_add_header_with(out, c->run, c->seed, c->started_at, c->rules);
+        cassette_add_header_with(out, c->run, c->seed, c->started_at, c->place, c->rules);
     } else {
         buf_addz(out, c->n == 0 ? "version: 1\ninteractions: []\n" : "version: 1\ninteractions:\n");
     }

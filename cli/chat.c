@@ -406,10 +406,9 @@ static int parse(struct chat *c, int argc, char **argv, struct err *e)
         return err_set(e, ERR_USAGE,
                        "--trace: standard output holds the conversation; name a file");
     }
-    if (c->log != NULL && (f->system != NULL || f->record != NULL || f->mode != NULL || f->seed)) {
+    if (c->log != NULL && (f->system != NULL || f->seed != 0)) {
         return err_set(e, ERR_USAGE,
-                       "--resume: a session that goes on takes no --system, --record, --mode and "
-                       "--seed");
+                       "--resume: a session that goes on takes no --system and --seed");
     }
     if (c->no_stream && f->stream) {
         return err_set(e, ERR_USAGE, "give one of --stream and --no-stream");

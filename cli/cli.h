@@ -197,7 +197,7 @@ struct run_flags {
 #define RUN_FLAGS_NONE ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE})
 enum { RUN_OPTIONS = 19 + SETTINGS_OPTIONS };
 /* Writes the options that fill *f to out, which has room for RUN_OPTIONS, and returns how many they
- * are: a run that goes on takes no --system, --record, --mode and --seed. */
+ * are: a run that goes on takes no --system and --seed. */
 size_t run_options(struct run_flags *f, enum going how, struct option *out);
 
 /* Their help, up to the settings. */

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "kernel/base/json.h"
+#include "kernel/drive/endpoint.h"
 #include "reports/report.h"
 
 static const char help_text[] =
@@ -22,7 +23,7 @@ static const char help_text[] =
     "                      of a trial that ends in an error is set aside as TASK.failed.yaml\n"
     "  --match body|order  replay: how requests find their recording\n"
     "  --strict            replay: unused recordings and drift are errors (exit 3)\n"
-    "  --model NAME  --base-url URL  --provider openai  --stream  --temperature X  --max-tokens N  "
+    "  --model NAME  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  "
     "--seed N\n"
     "                      as for assay run; {task} in the URL stands for the task's id\n"
     "\n"
@@ -54,7 +55,7 @@ static void progress(void *ctx, size_t done, size_t total, const char *task, con
 static int parse(int argc, char **argv, struct eval_options *o, bool *json, struct prices **prices,
                  struct words *words, struct err *e)
 {
-    const char *replay = NULL, *record = NULL, *mode = NULL, *match = NULL, *provider = NULL;
+    const char *replay = NULL, *record = NULL, *mode = NULL, *match = NULL;
     const char *table = NULL;
     bool fake = false;
     int64_t seed = 0;
@@ -63,7 +64,7 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
                                      {"fake", OPTION_FLAG, &fake, 0, 0},
                                      {"mode", OPTION_TEXT, &mode, 0, 0},
                                      {"match", OPTION_TEXT, &match, 0, 0},
-                                     {"provider", OPTION_TEXT, &provider, 0, 0},
+                                     {"provider", OPTION_TEXT, &o->provider, 0, 0},
                                      {"strict", OPTION_FLAG, &o->strict, 0, 0},
                                      {"stream", OPTION_FLAG, &o->stream, 0, 0},
                                      {"json", OPTION_FLAG, json, 0, 0},
@@ -100,7 +101,7 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
     rc = rc != 0 ? rc : match_parse(match, o->strict, o->source, &how, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     o->match_order = how == CASSETTE_ORDER;
-    rc = rc != 0 ? rc : provider_check(provider, e);
+    rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : prices_open(table, prices, e);
     o->prices = *prices;
     return rc;
@@ -136,8 +137,9 @@ static int evaluate(int argc, char **argv, struct prices **prices)
     }
     o.sets = words.at;
     o.n_sets = words.n;
-    o.api_key = getenv("OPENAI_API_KEY");
-    o.base_url = o.base_url != NULL ? o.base_url : getenv("OPENAI_BASE_URL");
+    o.api_key = getenv(endpoint_key_variable(provider_format(o.provider)));
+    o.base_url = o.base_url != NULL ? o.base_url
+                                    : getenv(endpoint_url_variable(provider_format(o.provider)));
     bool live = o.source == EVAL_LIVE || o.source == EVAL_RECORD;
     if (live && base_url_check(str_of(o.base_url), &e) != 0) {
         return tell_error(&e);

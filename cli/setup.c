@@ -2,17 +2,18 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "kernel/drive/endpoint.h"
 
 /* The first options are for new runs alone. */
-enum { NEW_ONLY = 4 };
+enum { NEW_ONLY = 2 };
 
 size_t run_options(struct run_flags *f, enum going how, struct option *out)
 {
     const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS] = {
         {"system", OPTION_TEXT, &f->system, 0, 0},
+        {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"record", OPTION_TEXT, &f->record, 0, 0},
         {"mode", OPTION_TEXT, &f->mode, 0, 0},
-        {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"model", OPTION_TEXT, &f->model, 0, 0},
         {"provider", OPTION_TEXT, &f->provider, 0, 0},
         {"base-url", OPTION_TEXT, &f->base_url, 0, 0},
@@ -92,19 +93,28 @@ static int open_log(struct setup *s, const struct resume_request *from, struct e
     return rc;
 }
 
+/* Address and key of the provider that a flag or the log names. */
+static void find_endpoint(struct setup *s, const struct run_flags *f)
+{
+    struct str log = s->settings.provider;
+    enum wire_format format = WIRE_CHAT;
+    (void)wire_of_provider(f->provider != NULL ? str_of(f->provider) : log, &format);
+    s->rig.base_url =
+        str_of(f->base_url != NULL ? f->base_url : getenv(endpoint_url_variable(format)));
+    s->rig.api_key = str_of(getenv(endpoint_key_variable(format)));
+}
+
 int setup_open(struct setup *s, const struct run_flags *f, const struct resume_request *from,
                const char *log_tools, struct err *e)
 {
     bool is_new = from->how == GOING_NEW;
     bool asks_environment = is_new && f->fake == NULL && f->replay == NULL && f->model == NULL;
-    const char *base_url = f->base_url != NULL ? f->base_url : getenv("OPENAI_BASE_URL");
     *s = (struct setup){.settings = kernel_config_default(), .loop = loop_new()};
     s->rig = (struct rig_options){.system = str_of(f->system),
                                   .budget = BUDGET_DEFAULT,
                                   .settings = &s->settings,
                                   .model = str_of(asks_environment ? getenv("MODEL") : f->model),
-                                  .base_url = str_of(base_url),
-                                  .api_key = str_of(getenv("OPENAI_API_KEY")),
+                                  .provider = str_of(f->provider),
                                   .stream = f->stream,
                                   .temperature = str_of(f->temperature),
                                   .max_tokens = f->max_tokens,
@@ -113,6 +123,7 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
                                   .snapshots = true};
     int rc = open_tools(s, f, from, log_tools, e);
     rc = rc != 0 || is_new ? rc : open_log(s, from, e);
+    find_endpoint(s, f);
     rc = rc != 0 ? rc : check_flags(f, &s->rig, e);
     rc = rc != 0 ? rc : prices_open(f->prices, &s->prices, e);
     rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);

@@ -107,6 +107,7 @@ struct eval_options {
     bool match_order;
     bool strict;
     const char *model;           /* NULL = the cassette's or script's, or MODEL */
+    const char *provider;        /* as wire_provider names it; NULL = the cassette's, or openai */
     const struct prices *prices; /* NULL = as shipped */
     const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
     const char *api_key;

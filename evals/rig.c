@@ -101,6 +101,15 @@ static void adopt_request(struct rig *r, const struct val *first)
     }
 }
 
+/* A new run asks as the recorded one did. */
+static void adopt_provider(struct rig *r, struct str uri)
+{
+    enum wire_format format;
+    if (r->options.resume == NULL && r->options.provider.n == 0 && wire_of_url(uri, &format)) {
+        r->options.provider = str_of(wire_provider(format));
+    }
+}
+
 static int load_cassette(struct rig *r, struct err *e)
 {
     int rc = cassette_load(r->options.path, &r->cassette, &r->warning, e);
@@ -117,10 +126,16 @@ static int load_cassette(struct rig *r, struct err *e)
     }
     struct buf why = {0};
     const struct interaction *first = cassette_session(c, &why);
-    if (first == NULL) {
+    if (r->options.resume == NULL && (c->place.requests > 0 || c->place.calls > 0)) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0,
+                    "holds the rest of a run, behind its first %lld requests: assay resume LOG "
+                    "--replay replays it",
+                    (long long)c->place.requests);
+    } else if (first == NULL) {
         rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
     } else {
         adopt_request(r, first->request_json);
+        adopt_provider(r, first->uri);
         if (r->config.model.n == 0) {
             rc = err_at(e, ERR_INPUT, c->path, first->line, 1,
                         "its first request %s: give --model NAME",
@@ -153,6 +168,17 @@ static bool runs_without(void *ctx, struct str name)
            (source == TOOL_BUILTIN || source == TOOL_CANNED);
 }
 
+/* What the run that goes on had asked so far. */
+static struct cassette_place place_of(struct rig *r)
+{
+    struct resumed *from = r->options.resume;
+    if (from == NULL) {
+        return (struct cassette_place){0, 0};
+    }
+    resumed_count(from, true);
+    return (struct cassette_place){(int64_t)from->requests, (int64_t)from->n_calls};
+}
+
 static int connect_source(struct rig *r, struct loop *loop, struct err *e)
 {
     struct recorder_options record = {.path = r->options.path,
@@ -160,6 +186,7 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
                                       .run = r->config.run,
                                       .seed = r->config.seed,
                                       .started_at = r->config.started_at,
+                                      .place = place_of(r),
                                       .sched = r->sched};
     struct player_options play = {.cassette = r->cassette,
                                   .match = r->options.match,
@@ -293,12 +320,19 @@ static void on_done(void *ctx)
     }
 }
 
+static enum wire_format format_of(const struct rig *r)
+{
+    enum wire_format format = WIRE_CHAT;
+    (void)wire_of_provider(r->config.provider, &format);
+    return format;
+}
+
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
     struct transport *transport =
         r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
-    struct endpoint_options endpoint = {.format = WIRE_CHAT,
+    struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
                                         .sched = r->sched,
@@ -334,6 +368,7 @@ static void set_price(struct rig *r)
 /* The settings of a new run that the options say. */
 static void configure(struct rig *r)
 {
+    r->config.provider = r->options.provider.n > 0 ? r->options.provider : STR("openai");
     r->config.tools = toolset_specs(r->options.tools, &r->config.n_tools);
     r->config.system = r->options.system;
     r->config.budget = r->options.budget;
@@ -346,6 +381,7 @@ static void reconfigure(struct rig *r)
     struct rig_options *o = &r->options;
     r->config = o->settings != NULL ? *o->settings : o->resume->config;
     r->config.budget = o->budget;
+    r->config.provider = o->provider.n > 0 ? o->provider : r->config.provider;
     if (o->tools != NULL) {
         r->config.tools = toolset_specs(o->tools, &r->config.n_tools);
     } else {
@@ -388,8 +424,27 @@ static void ask_again(struct rig *r)
     }
 }
 
+/* Moves the player on to where the log ends. */
+static int skip_played(struct rig *r, struct err *e)
+{
+    const struct resumed *from = r->options.resume;
+    struct cassette_place place = r->cassette->place;
+    if ((int64_t)from->requests < place.requests || (int64_t)from->n_calls < place.calls) {
+        return err_at(e, ERR_INPUT, r->cassette->path, 0, 0,
+                      "goes on behind %lld requests and %lld tool calls of its run; %s holds %zu "
+                      "and %zu",
+                      (long long)place.requests, (long long)place.calls, from->path, from->requests,
+                      from->n_calls);
+    }
+    player_skip_requests(r->player, from->requests - (size_t)place.requests);
+    for (size_t i = (size_t)place.calls; i < from->n_calls; i++) {
+        player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
+    }
+    return 0;
+}
+
 /* Moves clock and source on to where the log ends. */
-static void catch_up(struct rig *r)
+static int catch_up(struct rig *r, struct err *e)
 {
     struct resumed *from = r->options.resume;
     sched_skip(r->sched, kernel_now(from->kernel));
@@ -401,13 +456,7 @@ static void catch_up(struct rig *r)
     } else if (r->fake != NULL) {
         fake_session_skip(r->fake, from->requests);
     }
-    if (r->player == NULL) {
-        return;
-    }
-    player_skip_requests(r->player, from->requests);
-    for (size_t i = 0; i < from->n_calls; i++) {
-        player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
-    }
+    return r->player == NULL ? 0 : skip_played(r, e);
 }
 
 static int build(struct rig *r, struct loop *loop, struct err *e)
@@ -439,7 +488,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
     if (rc == 0 && r->options.resume != NULL) {
-        catch_up(r);
+        rc = catch_up(r, e);
     }
     if (rc == 0) {
         start_session(r);
@@ -508,8 +557,8 @@ static struct str note_of(struct rig *r, const struct run_result *result)
     bool no_key = live && result->status == RUN_MODEL_ERROR && result->failed == FAIL_AUTH &&
                   str_trim(r->options.api_key).n == 0;
     struct str note = buf_str(&r->note);
-    return no_key ? arena_printf(r->arena, "%.*s%sOPENAI_API_KEY is not set", STR_FMT(note),
-                                 note.n > 0 ? " " : "")
+    return no_key ? arena_printf(r->arena, "%.*s%s%s is not set", STR_FMT(note),
+                                 note.n > 0 ? " " : "", endpoint_key_variable(format_of(r)))
                   : note;
 }
 

@@ -19,17 +19,18 @@ struct rig_options {
     const struct toolset *tools; /* must outlive the rig, like all views here */
     /* A run to go on with, which this one takes the kernel of; NULL = a new run. Run id, seed,
      * start and system message are then the log's, so are the model (n 0), the tools (NULL, which
-     * must be built in) and the price (no model and no prices); the prompt may be NULL. Not for
-     * EVAL_RECORD. */
+     * must be built in) and the price (no model and no prices); the prompt may be NULL. EVAL_RECORD
+     * then records the rest of the run. */
     struct resumed *resume;
     struct str prompt; /* p NULL, of a new run = rig_say comes first */
     struct str system; /* p NULL = none */
     struct budget budget;
     /* Every other setting of the loop, NULL = the defaults, or the log's. Of a run that goes on it
-     * is a copy of its configuration with changes; of a new one identity, model, system, tools,
-     * budget and price in it do not count. */
+     * is a copy of its configuration with changes; of a new one identity, provider, model, system,
+     * tools, budget and price in it do not count. */
     const struct kernel_config *settings;
-    struct str model;            /* n 0 = the script's or the cassette's */
+    struct str model;    /* n 0 = the script's or the cassette's */
+    struct str provider; /* as wire_provider names it; n 0 = the cassette's, the log's, "openai" */
     const struct prices *prices; /* what the model may cost; NULL = as shipped */
     struct str base_url;         /* n 0 = the provider's own */
     struct str api_key;          /* n 0 = none */

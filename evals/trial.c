@@ -96,6 +96,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .system = task->system,
                               .budget = task->budget,
                               .model = str_of(t->o->model),
+                              .provider = str_of(t->o->provider),
                               .prices = t->o->prices,
                               .base_url = base_url(t),
                               .api_key = str_of(t->o->api_key),

@@ -105,12 +105,9 @@ static bool read_request(struct arena *arena, struct str url, struct str body,
     struct err e = {0};
     struct val *root;
     if (!wire_of_url(url, &rq->format)) {
-        buf_addz(why, "the address is no model endpoint: expected …/chat/completions");
-        return false;
-    }
-    if (rq->format != WIRE_CHAT) {
-        buf_fmt(why, "the fake model does not speak the format \"%s\" yet; use chat completions",
-                wire_provider(rq->format));
+        buf_addz(why,
+                 "the address is no model endpoint: expected …/chat/completions, …/responses or "
+                 "…/v1/messages");
         return false;
     }
     if (json_parse(arena, NULL, body, &root, &e) != 0) {
@@ -191,6 +188,16 @@ static void usual_text(const struct fake_step *step, struct buf *out)
     }
 }
 
+static const char *id_prefix(enum wire_format format)
+{
+    switch (format) {
+    case WIRE_CHAT: return "chatcmpl-";
+    case WIRE_RESPONSES: return "resp_";
+    case WIRE_MESSAGES: return "msg_";
+    }
+    return "";
+}
+
 static void encode(struct fake_session *f, const struct fake_step *step,
                    const struct fake_request *rq, struct arena *arena, struct rng *rng,
                    struct fake_draft *draft)
@@ -222,7 +229,7 @@ static void encode(struct fake_session *f, const struct fake_step *step,
     }
     struct wire_reply_options o = {
         .model = f->script->model,
-        .id = arena_printf(arena, "chatcmpl-%lld", (long long)f->requests),
+        .id = arena_printf(arena, "%s%lld", id_prefix(rq->format), (long long)f->requests),
         .created_s = CREATED_S,
         .stream = rq->stream,
         .include_usage = rq->include_usage,
@@ -231,7 +238,7 @@ static void encode(struct fake_session *f, const struct fake_step *step,
     };
     struct err e = {0};
     int rc = wire_encode_reply(rq->format, &reply, &o, &draft->body, &draft->ends, &e);
-    assert(rc == 0); /* read_request lets only formats through that can be written */
+    assert(rc == 0); /* a script is smaller than a buffer */
     buf_free(&usual);
 }
 

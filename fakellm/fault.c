@@ -56,12 +56,9 @@ static size_t bytes_kept(const struct fake_fault *fault, const struct fake_draft
     return want < most ? want : most;
 }
 
-static void error_body(const struct fake_fault *fault, const struct fake_request *rq, int status,
-                       struct buf *out)
+static struct str error_message(const struct fake_fault *fault)
 {
-    struct str message =
-        fault->message.n > 0 ? fault->message : STR("a failure that the script asked for");
-    wire_encode_error(rq->format, status, message, out);
+    return fault->message.n > 0 ? fault->message : STR("a failure that the script asked for");
 }
 
 static void make_garbage(uint64_t seed, struct fake_draft *draft)
@@ -107,14 +104,12 @@ static void make_error_event(const struct fake_fault *fault, const struct fake_r
 {
     struct buf body = {0};
     if (!rq->stream) {
-        error_body(fault, rq, 500, &body);
+        wire_encode_error(rq->format, 500, error_message(fault), &body);
         replace_body(draft, body);
         return;
     }
     cut_body(draft, end_at(draft, 0));
-    buf_addz(&draft->body, "data: ");
-    error_body(fault, rq, 500, &draft->body);
-    buf_addz(&draft->body, "\n\n");
+    wire_encode_error_event(rq->format, 500, error_message(fault), &draft->body);
     add_end(draft, draft->body.n);
 }
 
@@ -132,7 +127,7 @@ static void make_status(const struct fake_fault *fault, const struct fake_reques
                         struct fake_draft *draft, struct fake_answer *out)
 {
     struct buf body = {0};
-    error_body(fault, rq, fault->status, &body);
+    wire_encode_error(rq->format, fault->status, error_message(fault), &body);
     replace_body(draft, body);
     out->status = fault->status;
     out->retry_after_ms = fault->retry_after_ms;

@@ -78,6 +78,11 @@ static const struct {
      "  response: {body: {string: ''}, headers: {x: [no, null]}, status: {code: 204, message: "
      "null}}\n",
      "GET http://h/x  > 204  [x: false] [x: ] \n"},
+    {"interactions:\n- request:\n    body: !!python/object/apply:builtins.iter\n      args: "
+     "[[!!binary YQ==, sk]]\n    headers: {A: '1'}\n"
+     "    method: POST\n    uri: http://h/x\n  response:\n    body: {string: answer}\n"
+     "    headers: {B: '2'}\n    status: {code: 200, message: OK}\n",
+     PLAIN},
     /* httpx's old stub */
     {"interactions:\n- request: {body: 'ask', headers: {A: ['1']}, method: POST, uri: "
      "'http://h/x'}\n  response:\n    content: answer\n    headers: {B: ['2']}\n    http_version: "

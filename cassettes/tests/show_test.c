@@ -262,7 +262,7 @@ static const char *const findings[][2] = {
      SAYS("body: '{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"sk-abcdefgh\"},"
           "{\"type\":\"text\",\"text\":\"ijklmnop1234\"}],\"stop_reason\":\"end_turn\"}', assay: "
           "{at_ms: 1}"),
-     "1:1 warning not_replayable; 4:1 error credential; "},
+     "4:1 error credential; "},
     {HEAD("1") GOOD PLAIN("http://h/x", "{\"k\":\"sk\\u002dabcdefghijklmnop1234\"}")
          SAYS("body: '{\"k\":\"\\u0073k-abcdefghijklmnop1234\"}', assay: {at_ms: 1}"),
      "6:72 error credential; 7:53 error credential; "},
@@ -281,7 +281,7 @@ static const char *const findings[][2] = {
      "8:1 warning ambiguous_duplicate; "},
     {HEAD("1"), "1:1 warning not_replayable; "},
     {HEAD("1") PLAIN("http://h/v1/messages", "{}") SAYS("body: '', assay: {ended: stopped}"),
-     "1:1 warning not_replayable; 4:1 warning no_answer; "},
+     "4:1 warning no_answer; "},
     {HEAD("1") GOOD CHAT_ASKED
      "  response: {status: 0, headers: {}, body: '', assay: {ended: refused}}\n",
      "6:1 warning no_answer; "},
@@ -306,14 +306,12 @@ static const char *const sessions[][2] = {
     {HEAD("1") GOOD, ""},
     {HEAD("1"), "holds no interaction, so there is nothing to replay"},
     {HEAD("1") CHAT_ASKED, "holds no complete interaction, so there is nothing to replay"},
-    {HEAD("1") PLAIN("http://h/v1/messages?x=1", "{}") SAYS("body: a, assay: {at_ms: 1}"),
-     "POST /v1/messages: this version replays Chat Completions only, so there is nothing to "
-     "replay"},
+    {HEAD("1") PLAIN("http://h/v1/embeddings?x=1", "{}") SAYS("body: a, assay: {at_ms: 1}"),
+     "POST /v1/embeddings: none is a request to a model, so there is nothing to replay"},
     {"interactions:\n" PLAIN("http://h/a", "") SAYS("body: a") PLAIN("http://g/a", "")
          SAYS("body: a") PLAIN("http://h/b", "") SAYS("body: a") PLAIN("http://h", "")
              SAYS("body: a") PLAIN("http://h/d", "") SAYS("body: a"),
-     "POST /a, POST /b, POST , …: this version replays Chat Completions only, so there is nothing "
-     "to replay"},
+     "POST /a, POST /b, POST , …: none is a request to a model, so there is nothing to replay"},
 };
 
 static void what_is_no_session_is_told(void)

@@ -97,6 +97,44 @@ static void an_interrupted_recording(void)
     CHECK_ERR(r, "c.yaml: holds no interaction, so there is nothing to replay");
 }
 
+/* A run that goes on is recorded from there: its replay behind the same log, and behind a longer
+ * one, is the same. */
+static void the_rest_of_a_run(void)
+{
+    const struct loopback_answer answers[] = {calling, fine, calling, fine};
+    struct loopback *l = loopback_start(answers, 4);
+    begin();
+    const char *dir = testing_dir(), *cut = path_of("%s/cut.jsonl", dir);
+    CHECK_STATUS(
+        ASSAY("run", "--base-url", loopback_url(l), "--model", "m", "--trace", f.live, "Hello."),
+        0);
+    write_text(dir, "cut.jsonl", read_text(f.live, NULL));
+    write_text(dir, "again.jsonl", read_text(f.live, NULL));
+    CHECK_STATUS(ASSAY("resume", f.live, "--base-url", loopback_url(l), "--record", f.cassette,
+                       "And again."),
+                 0);
+    CU_ASSERT(holds(read_text(f.cassette, NULL), ", after_requests: 2, after_calls: 1}"));
+    CHECK_STATUS(ASSAY("resume", cut, "--replay", f.cassette, "--strict", "And again."), 0);
+    CU_ASSERT(same_bytes(f.live, cut));
+    CHECK_STATUS(ASSAY("fork", f.live, "--at",
+                       path_of("%zu", count_lines(read_text(f.live, NULL)) - 3), "--trace",
+                       f.replay, "--replay", f.cassette, "--strict"),
+                 0);
+    CHECK_STATUS(ASSAY("trace", "verify", f.replay), 0);
+    struct program_options said = {.in = "And again.\n"};
+    CHECK_STATUS(ASSAY_WITH(&said, "chat", "--resume", path_of("%s/again.jsonl", dir), "--replay",
+                            f.cassette, "--strict"),
+                 0);
+    CU_ASSERT(same_bytes(f.live, path_of("%s/again.jsonl", dir)));
+    const struct ran *r = ASSAY("run", "--replay", f.cassette, "Hello.");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "holds the rest of a run, behind its first 2 requests");
+    r = ASSAY("fork", f.live, "--at", "3", "--trace", f.replay, "--replay", f.cassette);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "goes on behind 2 requests and 1 tool calls of its run");
+    CU_ASSERT_EQUAL(loopback_stop(l), 4);
+}
+
 /* What the budget stops is a part of the session, and is replayed as such. */
 static void a_recording_that_ran_out_of_time(void)
 {
@@ -172,13 +210,15 @@ static void no_session(void)
 {
     const char *path = write_text(
         testing_dir(), "m.yaml",
-        "interactions:\n- request: {method: POST, uri: 'https://h/v1/messages', headers: {}, body: "
+        "interactions:\n- request: {method: POST, uri: 'https://h/v1/embeddings', headers: {}, "
+        "body: "
         "'{\"model\":\"m\"}'}\n  response: {status: {code: 200}, headers: {}, body: {string: "
         "'{}'}}\n");
-    static const char say[] = "m.yaml: POST /v1/messages: this version replays Chat Completions "
-                              "only, so there is nothing to replay";
-    static const char found[] = "m.yaml:1:1: warning: POST /v1/messages: this version replays Chat "
-                                "Completions only, so there is nothing to replay [not_replayable]";
+    static const char say[] = "m.yaml: POST /v1/embeddings: none is a request to a model, "
+                              "so there is nothing to replay";
+    static const char found[] =
+        "m.yaml:1:1: warning: POST /v1/embeddings: none is a "
+        "request to a model, so there is nothing to replay [not_replayable]";
     const struct ran *r = ASSAY("run", "--replay", path, "Hello.");
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);
@@ -251,6 +291,7 @@ static void torn(void)
 TESTS(recording, {"recording_holds_no_key_that_an_error_quotes", an_error_that_quotes_the_key},
       {"recording_that_was_interrupted_is_a_miss", an_interrupted_recording},
       {"recording_that_ran_out_of_time_does_so_again", a_recording_that_ran_out_of_time},
+      {"recording_of_the_rest_of_a_run_replays_behind_its_log", the_rest_of_a_run},
       {"recording_needs_no_flags_again", settings_of_the_request},
       {"recording_of_another_program_replays", another_programs_recording},
       {"recording_that_is_no_session_says_so", no_session},

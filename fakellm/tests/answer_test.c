@@ -146,8 +146,8 @@ static void what_cannot_be_read_is_a_mismatch(void)
         {"http://h/v1/chat/completions", "<html>", "JSON"},
         {"http://h/v1/chat/completions", "", "JSON"},
         {"http://h/v1/embeddings", "{}", "no model endpoint"},
-        {"http://h/v1/responses", "{}", "yet"},
-        {"http://h/v1/messages", "{}", "yet"},
+        {"http://h/v1/responses", "<html>", "JSON"},
+        {"http://h/v1/messages", "", "JSON"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scripted s = scripted_new("version: 1\nsteps: [{reply: {text: a}}]\n");

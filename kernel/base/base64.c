@@ -2,45 +2,78 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static int digit_of(char c)
+enum { NO_DIGIT = 64, SPACE = 65, PADDING = 66, PIECE_BYTES = 3 * 256 };
+
+/* What each character is: its digit, or one of the above. */
+static unsigned char kind_of(unsigned char c)
 {
     if (c >= 'A' && c <= 'Z') {
-        return c - 'A';
+        return (unsigned char)(c - 'A');
     }
     if (c >= 'a' && c <= 'z') {
-        return c - 'a' + 26;
+        return (unsigned char)(c - 'a' + 26);
     }
     if (c >= '0' && c <= '9') {
-        return c - '0' + 52;
+        return (unsigned char)(c - '0' + 52);
     }
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    switch (c) {
+    case '+': return 62;
+    case '/': return 63;
+    case '=': return PADDING;
+    case ' ':
+    case '\n':
+    case '\r':
+    case '\t': return SPACE;
+    default: return NO_DIGIT;
+    }
+}
+
+/* A piece of the output, so that its buffer is not asked for each byte. */
+struct piece {
+    char bytes[PIECE_BYTES];
+    size_t n;
+};
+
+static void add_three(struct piece *piece, uint32_t bits, size_t n, struct buf *out)
+{
+    if (piece->n + 3 > PIECE_BYTES) {
+        buf_add(out, (struct str){piece->bytes, piece->n});
+        piece->n = 0;
+    }
+    piece->bytes[piece->n] = (char)(bits >> 16 & 0xff);
+    piece->bytes[piece->n + 1] = (char)(bits >> 8 & 0xff);
+    piece->bytes[piece->n + 2] = (char)(bits & 0xff);
+    piece->n += n;
 }
 
 bool base64_decode(struct str text, struct buf *out)
 {
+    unsigned char kinds[256];
+    struct piece piece = {.n = 0};
     uint32_t bits = 0;
     unsigned digits = 0;
     unsigned padding = 0;
+    for (unsigned c = 0; c < 256; c++) {
+        kinds[c] = kind_of((unsigned char)c);
+    }
     for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        if (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
+        unsigned char kind = kinds[(unsigned char)text.p[i]];
+        if (kind == SPACE) {
             continue;
         }
-        int digit = c == '=' ? 0 : digit_of(c);
-        if (digit < 0 || (padding > 0 && c != '=')) {
+        if (kind == NO_DIGIT || (padding > 0 && kind != PADDING)) {
             return false;
         }
-        padding += c == '=';
-        bits = bits << 6 | (uint32_t)digit;
+        padding += kind == PADDING;
+        bits = bits << 6 | (kind == PADDING ? 0 : kind);
         if (++digits % 4 == 0) {
             if (padding > 2) {
                 return false;
             }
-            for (unsigned k = 0; k < 3 - padding; k++) {
-                buf_char(out, (char)(bits >> (16 - 8 * k) & 0xff));
-            }
+            add_three(&piece, bits, 3 - padding, out);
         }
     }
+    buf_add(out, (struct str){piece.bytes, piece.n});
     return digits % 4 == 0;
 }
 

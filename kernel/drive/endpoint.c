@@ -14,7 +14,7 @@ struct endpoint {
     struct endpoint_options o; /* its texts in arena */
     struct str url;
     struct str key; /* in arena; n 0 = none */
-    struct http_header headers[2];
+    struct http_header headers[3];
     size_t n_headers;
 };
 
@@ -246,6 +246,16 @@ static void endpoint_free(struct llm *m)
 
 /* ---- the address ---- */
 
+const char *endpoint_key_variable(enum wire_format f)
+{
+    return f == WIRE_MESSAGES ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+}
+
+const char *endpoint_url_variable(enum wire_format f)
+{
+    return f == WIRE_MESSAGES ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
+}
+
 static const char *provider_url(enum wire_format f)
 {
     switch (f) {
@@ -289,6 +299,33 @@ static struct str full_url(struct arena *arena, enum wire_format f, struct str b
     return out;
 }
 
+static void add_header(struct endpoint *ep, struct str name, struct str value)
+{
+    ep->headers[ep->n_headers++] = (struct http_header){name, value};
+}
+
+/* The headers of every request. Sources: "Authentication" of the OpenAI and the Anthropic API
+ * reference, "Versions" of the latter. */
+static void add_headers(struct endpoint *ep)
+{
+    add_header(ep, STR("Content-Type"), STR("application/json"));
+    if (ep->o.format == WIRE_MESSAGES) {
+        add_header(ep, STR("anthropic-version"), STR("2023-06-01"));
+    }
+    if (ep->key.n == 0) {
+        return;
+    }
+    if (ep->o.format == WIRE_MESSAGES) {
+        add_header(ep, STR("x-api-key"), ep->key);
+        return;
+    }
+    struct buf value = {0};
+    buf_addz(&value, "Bearer ");
+    buf_add(&value, ep->key);
+    add_header(ep, STR("Authorization"), arena_str(ep->arena, buf_str(&value)));
+    buf_free(&value);
+}
+
 struct llm *llm_endpoint(struct transport *transport, const struct endpoint_options *o)
 {
     static const struct llm_ops ops = {endpoint_start, endpoint_stop, endpoint_free};
@@ -299,17 +336,8 @@ struct llm *llm_endpoint(struct transport *transport, const struct endpoint_opti
     ep->transport = transport;
     ep->o = *o;
     ep->url = full_url(ep->arena, o->format, o->base_url);
-    ep->headers[ep->n_headers++] =
-        (struct http_header){STR("Content-Type"), STR("application/json")};
     /* a file's newline would break the header */
     ep->key = arena_str(ep->arena, str_trim(o->api_key));
-    if (ep->key.n > 0) {
-        struct buf value = {0};
-        buf_addz(&value, "Bearer ");
-        buf_add(&value, ep->key);
-        ep->headers[ep->n_headers++] =
-            (struct http_header){STR("Authorization"), arena_str(ep->arena, buf_str(&value))};
-        buf_free(&value);
-    }
+    add_headers(ep);
     return &ep->llm;
 }

@@ -27,6 +27,11 @@ struct endpoint_options {
  * failure's message or a note: REDACTED stands in its place. */
 struct llm *llm_endpoint(struct transport *transport, const struct endpoint_options *o);
 
+/* The environment variables that hold the key and the address of a format's provider:
+ * "OPENAI_API_KEY", "OPENAI_BASE_URL", or Anthropic's. */
+const char *endpoint_key_variable(enum wire_format f);
+const char *endpoint_url_variable(enum wire_format f);
+
 /* Deadlines of a call, each of them 0 = none. They count from when the call really starts. */
 struct transport_limits {
     int64_t connect_ms;    /* until a connection stands, TLS and proxy with it */

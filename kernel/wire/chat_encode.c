@@ -10,49 +10,32 @@ void wire_add_key(struct buf *out, const char *name)
     buf_addz(out, "\":");
 }
 
-/* An assistant message's own parts of this provider: its list of reasoning_details, and what stands
- * beside the text and each call as extra_content. */
-struct own_parts {
-    struct part *parts;
-    size_t n;
-};
-
-/* The extra_content behind call `nth` (from 1), or of the message itself (0), or NULL. */
-static const struct val *extra_of(const struct own_parts *own, size_t nth)
+void chat_add_extra(struct buf *out, const struct part *parts, size_t n, size_t nth)
 {
     size_t calls = 0;
-    for (size_t i = 0; i < own->n && calls <= nth; i++) {
-        const struct part *p = &own->parts[i];
-        calls += p->kind == PART_CALL;
-        if (p->kind == PART_OWN && calls == nth && val_get(p->own, "extra_content") != NULL) {
-            return val_get(p->own, "extra_content");
+    for (size_t i = 0; i < n && calls <= nth; i++) {
+        calls += parts[i].kind == PART_CALL;
+        const struct val *extra =
+            parts[i].kind == PART_OWN ? val_get(parts[i].own, "extra_content") : NULL;
+        if (extra != NULL && calls == nth) {
+            wire_add_key(out, "extra_content");
+            json_add(out, extra);
+            return;
         }
     }
-    return NULL;
 }
 
-static void add_extra(struct buf *out, const struct own_parts *own, size_t nth)
-{
-    const struct val *extra = extra_of(own, nth);
-    if (extra != NULL) {
-        wire_add_key(out, "extra_content");
-        json_add(out, extra);
-    }
-}
-
-/* The list of reasoning_details. Returns whether there are any. */
-static bool add_details(struct buf *out, const struct own_parts *own)
+bool chat_add_details(struct buf *out, const struct part *parts, size_t n)
 {
     bool any = false;
-    for (size_t i = 0; i < own->n; i++) {
-        const struct part *p = &own->parts[i];
-        if (p->kind == PART_OWN && val_get(p->own, "type") != NULL) {
+    for (size_t i = 0; i < n; i++) {
+        if (parts[i].kind == PART_OWN && val_get(parts[i].own, "type") != NULL) {
             if (!any) {
                 wire_add_key(out, "reasoning_details");
                 buf_char(out, '[');
             }
             json_next(out);
-            buf_add(out, p->text);
+            buf_add(out, parts[i].text);
             any = true;
         }
     }
@@ -61,7 +44,7 @@ static bool add_details(struct buf *out, const struct own_parts *own)
 }
 
 static void add_calls(struct buf *out, const struct llm_request *rq, const struct message *m,
-                      const struct own_parts *own)
+                      const struct part *parts, size_t n_parts)
 {
     wire_add_key(out, "tool_calls");
     for (size_t i = 0; i < m->n_calls; i++) {
@@ -74,7 +57,7 @@ static void add_calls(struct buf *out, const struct llm_request *rq, const struc
         wire_add_key(out, "arguments");
         json_add_string(out, history_arguments(call->arguments));
         buf_char(out, '}');
-        add_extra(out, own, i + 1);
+        chat_add_extra(out, parts, n_parts, i + 1);
         buf_char(out, '}');
     }
     buf_char(out, ']');
@@ -84,18 +67,16 @@ static void add_calls(struct buf *out, const struct llm_request *rq, const struc
 static void add_said(struct buf *out, const struct llm_request *rq, const struct message *m)
 {
     struct arena *arena = m->parts.p != NULL ? arena_new() : NULL;
-    struct own_parts own = {NULL, 0};
-    if (arena != NULL) {
-        own.n = parts_of(m, WIRE_CHAT, arena, &own.parts);
-    }
-    if (!add_details(out, &own) && m->reasoning.p != NULL) {
+    struct part *parts = NULL;
+    size_t n = arena == NULL ? 0 : parts_of(m, WIRE_CHAT, arena, &parts);
+    if (!chat_add_details(out, parts, n) && m->reasoning.p != NULL) {
         wire_add_key(out, "reasoning_content");
         json_add_string(out, m->reasoning);
     }
     if (m->n_calls > 0) {
-        add_calls(out, rq, m, &own);
+        add_calls(out, rq, m, parts, n);
     }
-    add_extra(out, &own, 0);
+    chat_add_extra(out, parts, n, 0);
     arena_free(arena);
 }
 

@@ -101,24 +101,31 @@ size_t wire_request_messages(enum wire_format f, const struct val *body, struct 
 
 struct wire_reply_options {
     struct str model;
-    struct str id;     /* "chatcmpl-1" */
+    struct str id;     /* "chatcmpl-1", "resp_1", "msg_1" */
     int64_t created_s; /* Unix time in the reply */
     bool stream;
-    bool include_usage; /* stream: whether the client asked for the usage chunk */
+    bool include_usage; /* WIRE_CHAT, stream: whether the client asked for the usage chunk */
     /* stream: text and arguments are cut into pieces of at most this many bytes, at characters; 0 =
      * one piece */
     size_t piece_bytes;
 };
 
-/* Appends the HTTP body of a reply: a completion object or an SSE stream with [DONE]. Where `ends`
- * is not NULL, the offset behind each event is appended to it as a size_t. WIRE_CHAT only;
- * ERR_UNSUPPORTED else. */
+/* Appends the HTTP body of a reply: a completion, response or message, or an SSE stream of the
+ * provider's events in their order. The provider's own parts (struct reply) stand in their places;
+ * reasoning without them is a block or item without a signature. Where `ends` is not NULL, the
+ * offset behind each event (or the whole body) is appended to it as a size_t. What a format cannot
+ * say: Chat, how a model stopped at a stop sequence, a pause; Responses those too; Messages, a
+ * content filter (it is a refusal there), arguments of no characters (they are {}) and white space
+ * around arguments, counts of reasoning. Returns 0, or ERR_LIMIT where it does not fit. */
 int wire_encode_reply(enum wire_format f, const struct reply *reply,
                       const struct wire_reply_options *o, struct buf *out, struct buf *ends,
                       struct err *e) MUST_CHECK;
 
 /* Appends the provider's error body, e.g. {"error":{"message","type","param","code"}}. */
 void wire_encode_error(enum wire_format f, int status, struct str message, struct buf *out);
+
+/* Appends the event of a stream that tells an error after the answer has begun. */
+void wire_encode_error_event(enum wire_format f, int status, struct str message, struct buf *out);
 
 /* A request body without what equals its absence: members that are null or the provider's
  * documented default (stream false, n 1, temperature 1, top_p 1, tool_choice "auto" with tools, …),

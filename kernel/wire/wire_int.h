@@ -212,6 +212,47 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e) MU
 int responses_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
 int messages_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
 
+/* ---- serve.c: replies as a server writes them ---- */
+
+/* A reply being written. */
+struct writing {
+    const struct reply *reply;
+    const struct wire_reply_options *o;
+    struct buf *out;
+    struct buf *ends; /* may be NULL */
+    struct arena *arena;
+    struct part *parts; /* of the reply; without the text of a refusal */
+    size_t n_parts;
+    int64_t events; /* written so far */
+};
+
+/* Whether the reply is a refusal: its content is what the model refuses with. */
+bool serve_refused(const struct reply *r);
+
+/* Whether there is anything to tell of usage. */
+bool serve_usage_known(const struct usage *u);
+
+/* Whether a part of the reply is the provider's own of that type. */
+bool serve_has_own(const struct writing *w, const char *type);
+
+/* Notes that a piece of the body ends here. */
+void serve_note_end(const struct writing *w);
+
+/* The size of the first piece of `s`: at most `max` bytes (0 = all), cut at a character. */
+size_t serve_piece(struct str s, size_t max);
+
+void chat_serve(struct writing *w);
+void responses_serve(struct writing *w);
+void messages_serve(struct writing *w);
+
+/* ---- chat_encode.c: what stands in messages of both directions ---- */
+
+/* ,"reasoning_details":[…] of the parts that are such. Returns whether there are any. */
+bool chat_add_details(struct buf *out, const struct part *parts, size_t n);
+
+/* ,"extra_content":… behind call `nth` (from 1), or of the message itself (0), if there is one. */
+void chat_add_extra(struct buf *out, const struct part *parts, size_t n, size_t nth);
+
 /* ,"name": with its comma and quotes; for writing members after the first. */
 void wire_add_key(struct buf *out, const char *name);
 #endif
