@@ -17,6 +17,7 @@
 struct rig {
     struct arena *arena;
     struct rig_options options;
+    struct live_settings live;
     struct kernel_config config;
     int64_t started_at_ms;
     struct sched *sched;
@@ -38,6 +39,11 @@ struct rig {
     struct buf warning;
     struct buf note;
 };
+
+static bool is_live(const struct rig *r)
+{
+    return r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+}
 
 static struct str run_id(struct rig *r, uint64_t value)
 {
@@ -208,7 +214,8 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
         return 0;
     case EVAL_LIVE:
     case EVAL_RECORD:
-        r->transport = transport_curl(loop, r->sched, TRANSPORT_LIMITS_DEFAULT);
+        r->transport =
+            limiter_transport(limiter_of(loop), transport_curl(loop, r->sched, r->live.deadlines));
         r->own_transport = true;
         break;
     }
@@ -220,6 +227,24 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
         r->tools = recorder_toolbox(r->recorder, r->local);
     }
     return rc;
+}
+
+void live_prepare(struct loop *loop, const struct live_settings *s, bool live)
+{
+    if (s == NULL) {
+        return;
+    }
+    transport_set_net(loop, &s->net);
+    if (live) {
+        limiter_set(loop, &s->limiter);
+    }
+}
+
+/* An estimate of the limiter's is made good. */
+static void on_used(void *ctx, int64_t tokens)
+{
+    const struct rig *r = ctx;
+    limiter_used(r->transport, tokens);
 }
 
 static void on_note(void *ctx, struct str text)
@@ -335,6 +360,11 @@ static void start_session(struct rig *r)
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
+                                        .key_from = is_live(r) ? r->live.key_from : STR(""),
+                                        .headers = r->live.headers,
+                                        .n_headers = r->live.n_headers,
+                                        .used = is_live(r) ? on_used : NULL,
+                                        .used_ctx = r,
                                         .sched = r->sched,
                                         .note = on_note,
                                         .note_ctx = r};
@@ -461,7 +491,6 @@ static int catch_up(struct rig *r, struct err *e)
 
 static int build(struct rig *r, struct loop *loop, struct err *e)
 {
-    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
     int rc = load(r, e);
     if (rc != 0) {
         return rc;
@@ -484,7 +513,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    r->sched = live ? sched_real(loop) : sched_virtual(loop);
+    r->sched = is_live(r) ? sched_real(loop) : sched_virtual(loop);
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
     if (rc == 0 && r->options.resume != NULL) {
@@ -501,6 +530,7 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, st
     struct rig *r = mem_zero(sizeof *r);
     r->arena = arena_new();
     r->options = *o;
+    r->live = o->live != NULL ? *o->live : LIVE_SETTINGS_DEFAULT;
     r->config = o->settings == NULL ? kernel_config_default() : *o->settings;
     int rc = build(r, loop, e);
     if (rc != 0) {
@@ -550,18 +580,6 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
     return calls;
 }
 
-/* What may help where a call broke: the transport's words, and the key that nobody gave. */
-static struct str note_of(struct rig *r, const struct run_result *result)
-{
-    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
-    bool no_key = live && result->status == RUN_MODEL_ERROR && result->failed == FAIL_AUTH &&
-                  str_trim(r->options.api_key).n == 0;
-    struct str note = buf_str(&r->note);
-    return no_key ? arena_printf(r->arena, "%.*s%s%s is not set", STR_FMT(note),
-                                 note.n > 0 ? " " : "", endpoint_key_variable(format_of(r)))
-                  : note;
-}
-
 bool rig_outcome(struct rig *r, struct rig_outcome *out)
 {
     *out = (struct rig_outcome){.model = r->config.model,
@@ -570,7 +588,7 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
     if (!session_result(r->session, &out->result)) {
         return false;
     }
-    out->note = note_of(r, &out->result);
+    out->note = buf_str(&r->note);
     out->calls = calls_made(r, &out->n_calls);
     if (r->player != NULL) {
         out->replay = player_report(r->player);

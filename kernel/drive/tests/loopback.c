@@ -35,11 +35,16 @@ void loopback_close(struct loopback_peer *p)
 
 void loopback_send(struct loopback_peer *p, const char *text, uv_write_cb sent)
 {
+    loopback_send_bytes(p, text, strlen(text), sent);
+}
+
+void loopback_send_bytes(struct loopback_peer *p, const char *bytes, size_t n, uv_write_cb sent)
+{
     union {
         const char *from;
         char *to; /* libuv does not write there */
-    } bytes = {text};
-    uv_buf_t out = uv_buf_init(bytes.to, (unsigned)strlen(text));
+    } bytes_of = {bytes};
+    uv_buf_t out = uv_buf_init(bytes_of.to, (unsigned)n);
     uv_write(&p->write, (uv_stream_t *)&p->tcp, &out, 1, sent);
 }
 
@@ -72,7 +77,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *in)
         return;
     }
     buf_add(&p->got, (struct str){in->base, (size_t)n});
-    if (is_whole(buf_str(&p->got))) {
+    if (s->greets || is_whole(buf_str(&p->got))) {
         s->requests++;
         buf_clear(&s->request);
         buf_add(&s->request, buf_str(&p->got));
