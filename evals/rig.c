@@ -34,8 +34,12 @@ struct rig {
     struct recorder *recorder;
     struct appender *trace; /* opened with the first line */
     struct snapshots *snapshots;
-    struct err log_error; /* code 0: all is well */
-    bool holds;           /* virtual time stands still while somebody decides */
+    struct err log_error;   /* code 0: all is well */
+    bool holds;             /* virtual time stands still while somebody decides */
+    struct tool_call asked; /* the call that is being decided about */
+    uint64_t asked_at;
+    struct str decided;    /* a recorded decision, on its way; n 0 = a miss */
+    struct timer *verdict; /* when it comes; NULL = none on its way */
     struct buf warning;
     struct buf note;
 };
@@ -310,10 +314,42 @@ static void let_go(struct rig *r)
     }
 }
 
+static void on_verdict(void *arg)
+{
+    struct rig *r = arg;
+    r->verdict = NULL;
+    if (r->decided.n > 0) {
+        session_approve(r->session, r->asked.id, decision_of_name(r->decided));
+    } else {
+        session_miss(r->session, STR("a decision about a tool call is not in the cassette"));
+    }
+}
+
+/* Whether the recording decides: at the time it did then. */
+static bool ask_recording(struct rig *r, struct str name, struct str arguments)
+{
+    int64_t took_ms = 0;
+    r->decided = STR("");
+    if (r->player == NULL || !player_decides(r->player)) {
+        return false;
+    }
+    if (!player_decision(r->player, name, arguments, &r->decided, &took_ms) &&
+        r->recorder != NULL) {
+        return false;
+    }
+    r->verdict = sched_post(r->sched, (uint64_t)took_ms, 0, on_verdict, r);
+    return true;
+}
+
 /* Who is asked may take their time, in which nothing may come due that a replay would see. */
 static void on_ask(void *ctx, struct str call_id, struct str name, struct str arguments)
 {
     struct rig *r = ctx;
+    r->asked = (struct tool_call){call_id, name, arguments};
+    r->asked_at = sched_now(r->sched);
+    if (ask_recording(r, name, arguments)) {
+        return;
+    }
     if (sched_is_virtual(r->sched)) {
         r->holds = true;
         sched_hold(r->sched);
@@ -324,6 +360,9 @@ static void on_ask(void *ctx, struct str call_id, struct str name, struct str ar
 void rig_approve(struct rig *r, struct str call_id, enum decision decision)
 {
     session_approve(r->session, call_id, decision);
+    if (r->recorder != NULL && str_eq(call_id, r->asked.id)) {
+        recorder_decided(r->recorder, &r->asked, str_of(decision_name(decision)), r->asked_at);
+    }
     let_go(r);
 }
 
@@ -340,6 +379,8 @@ static void on_done(void *ctx)
 {
     struct rig *r = ctx;
     let_go(r);
+    sched_cancel(r->sched, r->verdict);
+    r->verdict = NULL;
     if (r->options.done != NULL) {
         r->options.done(r->options.ctx);
     }
@@ -369,20 +410,21 @@ static void start_session(struct rig *r)
                                         .note = on_note,
                                         .note_ctx = r};
     r->llm = llm_endpoint(transport, &endpoint);
-    struct session_options session = {.config = r->config,
-                                      .prompt = o->prompt,
-                                      .resume = o->resume == NULL ? NULL : o->resume->kernel,
-                                      .llm = r->llm,
-                                      .tools = r->tools,
-                                      .sched = r->sched,
-                                      .stream = o->stream,
-                                      .temperature = o->temperature,
-                                      .max_tokens = o->max_tokens,
-                                      .ctx = r,
-                                      .log = on_log,
-                                      .delta = o->delta == NULL ? NULL : on_delta,
-                                      .ask = o->ask == NULL ? NULL : on_ask,
-                                      .done = on_done};
+    struct session_options session = {
+        .config = r->config,
+        .prompt = o->prompt,
+        .resume = o->resume == NULL ? NULL : o->resume->kernel,
+        .llm = r->llm,
+        .tools = r->tools,
+        .sched = r->sched,
+        .stream = o->stream,
+        .temperature = o->temperature,
+        .max_tokens = o->max_tokens,
+        .ctx = r,
+        .log = on_log,
+        .delta = o->delta == NULL ? NULL : on_delta,
+        .ask = o->ask != NULL || (r->player != NULL && player_decides(r->player)) ? on_ask : NULL,
+        .done = on_done};
     r->session = session_new(&session);
     if (o->resume != NULL) {
         o->resume->kernel = NULL; /* the session's now */
@@ -469,6 +511,10 @@ static int skip_played(struct rig *r, struct err *e)
     player_skip_requests(r->player, from->requests - (size_t)place.requests);
     for (size_t i = (size_t)place.calls; i < from->n_calls; i++) {
         player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
+    }
+    bool whole = place.requests == 0 && place.calls == 0; /* the rest may not hold them */
+    for (size_t i = 0; whole && i < from->n_decided; i++) {
+        player_skip_decision(r->player, from->decided[i].name, from->decided[i].arguments);
     }
     return 0;
 }
