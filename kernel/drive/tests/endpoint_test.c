@@ -47,6 +47,8 @@ static struct {
     size_t ends;
     bool ok;
     bool stop_in_delta;
+    bool both;
+    struct loopback_peer *other;
 } t;
 
 static void send_next(uv_timer_t *pause);
@@ -91,6 +93,13 @@ static void send_next(uv_timer_t *pause)
 
 static void on_request(struct loopback_peer *p)
 {
+    if (t.other == NULL && t.both) {
+        t.other = p; /* the first of two that are answered together */
+        return;
+    }
+    if (t.both) {
+        send_next(&t.other->pause);
+    }
     send_next(&p->pause);
 }
 
@@ -629,6 +638,42 @@ static void other_servers_errors_are_understood(void)
     }
 }
 
+/* Nobody knows yet whether the first connection could be shared. */
+static void calls_do_not_wait_for_each_other(void)
+{
+    const char *pieces[] = {whole_answer("200 OK", "", REPLY), NULL};
+    begin(pieces, AFTER_NEXT);
+    t.both = true;
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.ends, 2);
+    CU_ASSERT_TRUE(t.ok);
+    CU_ASSERT_EQUAL(t.server.connections, 2);
+    end();
+}
+
+/* More calls than one hub takes; each ends. */
+static void many_calls_are_spread(void)
+{
+    const char *pieces[] = {whole_answer("200 OK", "", REPLY), NULL};
+    enum { MANY = 600 };
+    begin(pieces, AFTER_NEXT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    for (size_t round = 1; round <= 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            t.ends = 0;
+            ask(false);
+        }
+        loop_run(t.loop);
+        CU_ASSERT_EQUAL(t.ends, MANY);
+        CU_ASSERT_EQUAL(t.server.requests, round * MANY);
+        CU_ASSERT_TRUE(t.server.connections <= MANY); /* the second time over those of the first */
+    }
+    end();
+}
+
 /* Ollama's missing usage. */
 static void reply_without_usage_is_one(void)
 {
@@ -789,7 +834,7 @@ static void addresses_are_made_whole(void)
 static void headers_are_the_providers(void)
 {
     const struct http_header own[] = {{STR("X-Title"), STR("t")},
-                                             {STR("anthropic-version"), STR("2030-01-01")}};
+                                      {STR("anthropic-version"), STR("2030-01-01")}};
     static const struct {
         enum wire_format format;
         const char *base, *key;
@@ -885,5 +930,7 @@ TESTS(endpoint, {"endpoint_makes_a_reply_of_a_json_answer", json_answer_is_a_rep
       {"endpoint_cuts_off_what_is_too_large", too_large_answers_are_cut_off},
       {"endpoint_notes_say_what_to_try", notes_say_what_to_try},
       {"endpoint_understands_other_servers_errors", other_servers_errors_are_understood},
+      {"endpoint_calls_do_not_wait_for_each_other", calls_do_not_wait_for_each_other},
+      {"endpoint_spreads_many_calls_and_keeps_their_connections", many_calls_are_spread},
       {"endpoint_takes_a_reply_without_usage", reply_without_usage_is_one},
       {"endpoint_never_sends_a_broken_history", broken_history_is_never_sent})

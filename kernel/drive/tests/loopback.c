@@ -110,7 +110,7 @@ void loopback_start(struct loopback *s, uv_loop_t *loop)
     s->listener.data = s;
     CU_ASSERT_EQUAL_FATAL(uv_ip4_addr("127.0.0.1", 0, &address), 0);
     CU_ASSERT_EQUAL_FATAL(uv_tcp_bind(&s->listener, (struct sockaddr *)&address, 0), 0);
-    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&s->listener, 8, on_connection), 0);
+    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&s->listener, 1024, on_connection), 0);
     CU_ASSERT_EQUAL(uv_tcp_getsockname(&s->listener, (struct sockaddr *)&address, &size), 0);
     s->port = ntohs(address.sin_port);
     uv_unref((uv_handle_t *)&s->listener);
