@@ -22,7 +22,8 @@ struct cassette_chunk {
 struct interaction {
     uint32_t n;    /* from 1 */
     uint32_t line; /* in the file */
-    bool tool;     /* method CALL, uri tool:NAME */
+    bool tool;     /* method CALL, uri tool:NAME, or a decision */
+    bool decision; /* method ASK, uri approval:NAME: what somebody said of a call of the tool */
     struct str method;
     struct str uri;
     struct http_header *request_headers;
@@ -165,11 +166,20 @@ struct transport *player_transport(struct player *p);
 struct toolbox *player_toolbox(struct player *p);
 
 /* Takes what a run had used before it was cut off, before anything is asked: the first model
- * requests in the recorded order, and the recording of one tool call. More than there is: no
- * matter.
- */
+ * requests in the recorded order, and the recording of one tool call, of one decision. More than
+ * there is: no matter. */
 void player_skip_requests(struct player *p, size_t n);
 void player_skip_call(struct player *p, struct str name, struct str arguments);
+void player_skip_decision(struct player *p, struct str name, struct str arguments);
+
+/* Whether the cassette holds decisions: then it is what decides about calls. */
+bool player_decides(const struct player *p);
+
+/* What was decided about the call, the first decision of it that was not taken yet: allow, deny or
+ * always into *word, and how long it took into *took_ms. False: a miss, or with a live transport
+ * something to ask anew. */
+bool player_decision(struct player *p, struct str name, struct str arguments, struct str *word,
+                     int64_t *took_ms);
 
 /* When the next request of the model was recorded, in milliseconds since the session's start; -1
  * where there is none or the recording does not say: for the time that a user took to say more. */
@@ -212,6 +222,10 @@ int recorder_new(const struct recorder_options *o, struct recorder **out, struct
 /* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
 struct transport *recorder_transport(struct recorder *r, struct transport *inner);
 struct toolbox *recorder_toolbox(struct recorder *r, struct toolbox *inner);
+/* Adds a decision about a call, which was asked for at at_ms and came now. word: allow, deny or
+ * always. */
+void recorder_decided(struct recorder *r, const struct tool_call *call, struct str word,
+                      uint64_t at_ms);
 /* The session is given up: calls that are stopped from now on are no part of the recording, so that
  * its replay ends there as a miss. */
 void recorder_abandon(struct recorder *r);

@@ -9,6 +9,12 @@ enum {
     CASSETTE_BODY_MAX = 64 << 20    /* of one decoded body */
 };
 
+/* ---- har.c ---- */
+
+/* cassette_import from a text that is in memory and need not outlive it. */
+int cassette_import_text(const char *path, struct str text, struct cassette **out,
+                         struct buf *left_out, struct err *e) MUST_CHECK;
+
 /* ---- coding.c ---- */
 
 /* Undoes the content coding of an answer's body (gzip, deflate; others are left as they are): the

@@ -36,7 +36,7 @@ static void add_asked(struct buf *out, const struct asked *a)
     buf_char(out, ' ');
     buf_add(out, buf_str(&url));
     buf_free(&url);
-    if (str_is(a->method, "CALL")) {
+    if (str_is(a->method, "CALL") || str_is(a->method, "ASK")) {
         add_arguments(out, a->body);
         return;
     }

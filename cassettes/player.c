@@ -549,13 +549,57 @@ void player_skip_requests(struct player *p, size_t n)
     }
 }
 
-void player_skip_call(struct player *p, struct str name, struct str arguments)
+/* The next recording of a call (`CALL`, `tool`) or of a decision (`ASK`, `approval`), which counts
+ * as used then. */
+static uint32_t take_call(struct player *p, const char *method, const char *scheme, struct str name,
+                          struct str arguments)
 {
     struct arena *arena = arena_new();
-    struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(name));
-    struct asked a = asked_of(arena, STR("CALL"), uri, arguments);
-    take(p, &a, true);
+    struct str uri = arena_printf(arena, "%s:%.*s", scheme, STR_FMT(name));
+    struct asked a = asked_of(arena, str_of(method), uri, arguments);
+    uint32_t i = take(p, &a, true);
     arena_free(arena);
+    return i;
+}
+
+void player_skip_call(struct player *p, struct str name, struct str arguments)
+{
+    (void)take_call(p, "CALL", "tool", name, arguments);
+}
+
+void player_skip_decision(struct player *p, struct str name, struct str arguments)
+{
+    (void)take_call(p, "ASK", "approval", name, arguments);
+}
+
+bool player_decides(const struct player *p)
+{
+    for (size_t i = 0; i < p->o.cassette->n; i++) {
+        if (p->o.cassette->items[i].decision) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool player_decision(struct player *p, struct str name, struct str arguments, struct str *word,
+                     int64_t *took_ms)
+{
+    struct arena *arena = arena_new();
+    struct str uri = arena_printf(arena, "approval:%.*s", STR_FMT(name));
+    struct asked a = asked_of(arena, STR("ASK"), uri, arguments);
+    uint32_t i = take(p, &a, true);
+    if (i != INDEX_NONE) {
+        *word = p->o.cassette->items[i].body;
+        *took_ms = p->o.cassette->items[i].took_ms;
+    } else if (p->o.live == NULL) {
+        struct buf detail = {0};
+        struct str what = arena_printf(arena, "a decision about %.*s", STR_FMT(name));
+        player_note_miss(p, &a, what, &detail);
+        buf_free(&detail);
+    }
+    arena_free(arena);
+    return i != INDEX_NONE;
 }
 
 int64_t player_next_at(const struct player *p)

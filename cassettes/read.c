@@ -17,7 +17,8 @@ const char *cassette_kind_name(enum interaction_kind kind)
 
 struct str cassette_tool_name(const struct interaction *it)
 {
-    return str_slice(it->uri, sizeof "tool:" - 1, it->uri.n);
+    size_t kind = it->decision ? sizeof "approval:" - 1 : sizeof "tool:" - 1;
+    return str_slice(it->uri, kind, it->uri.n);
 }
 
 static enum interaction_kind kind_of(enum wire_format format)

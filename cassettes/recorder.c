@@ -299,6 +299,24 @@ static void stop_run(struct toolbox *base, struct tool_run *run)
     free_run(run);
 }
 
+void recorder_decided(struct recorder *r, const struct tool_call *call, struct str word,
+                      uint64_t at_ms)
+{
+    struct arena *arena = arena_new();
+    struct interaction it = {.tool = true,
+                             .decision = true,
+                             .method = STR("ASK"),
+                             .uri = arena_printf(arena, "approval:%.*s", STR_FMT(call->name)),
+                             .request_body = call->arguments,
+                             .call_id = call->id,
+                             .status = 200,
+                             .reason = STR("OK"),
+                             .body = word,
+                             .at_ms = (int64_t)at_ms};
+    append_interaction(r, &it);
+    arena_free(arena);
+}
+
 /* The recorder owns it. */
 static void free_toolbox(struct toolbox *t)
 {

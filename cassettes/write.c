@@ -371,7 +371,7 @@ static void add_request(struct buf *out, const struct interaction *it)
     cassette_redact_url(it->uri, &uri);
     if (it->tool) {
         cassette_redact_text(it->request_body, &body);
-        buf_addz(out, "- request: {method: CALL, uri: ");
+        buf_fmt(out, "- request: {method: %s, uri: ", it->decision ? "ASK" : "CALL");
         add_quoted(out, buf_str(&uri));
         buf_addz(out, ", headers: {}, body: ");
         add_flow(out, buf_str(&body));

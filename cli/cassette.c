@@ -198,4 +198,4 @@ static int run(int argc, char **argv)
 }
 
 const struct verb verb_cassette = {"cassette", "show, check, compare and rewrite recordings",
-                                   help_text, run};
+                                   help_text, run, NULL};

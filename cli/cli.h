@@ -16,6 +16,7 @@ struct verb {
     const char *summary;
     const char *help;                  /* what --help prints: usage, options, an example */
     int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit status */
+    const char *more;                  /* of the help: compilers limit a text's length; or NULL */
 };
 
 /* A verb's second word. */
@@ -73,12 +74,19 @@ int trace_check(int argc, char **argv);
 
 /* ---- options.c ---- */
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT };
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_LIST };
+
+/* The values of an option that may be given several times, in order. */
+enum { OPTION_LIST_MAX = 32 };
+struct option_list {
+    const char *at[OPTION_LIST_MAX];
+    size_t n;
+};
 
 struct option {
     const char *name; /* without the dashes */
     enum option_kind kind;
-    void *out;        /* bool *, const char **, int64_t * */
+    void *out;        /* bool *, const char **, int64_t *, struct option_list * */
     int64_t min, max; /* OPTION_INT */
 };
 
@@ -92,7 +100,7 @@ struct words {
 
 /* Reads `--name value`, `--name=value`, flags, -o and -n for --out and --dry-run, and `--` before
  * words that begin with a dash; options and words may be mixed. ERR_USAGE: an unknown option (with
- * the closest known one), a missing or bad value, an option given twice. */
+ * the closest known one), a missing or bad value, an option that is no list given twice. */
 int options_parse(const struct option *options, size_t n, int argc, char **argv,
                   struct words *words, struct err *e) MUST_CHECK;
 
@@ -162,6 +170,49 @@ void settings_options(struct settings *s, struct option *out);
 int settings_apply(const struct settings *s, const struct toolset *tools,
                    struct kernel_config *config, struct err *e) MUST_CHECK;
 
+/* ---- live.c: how live endpoints are called ---- */
+
+/* Its flags; NULL and -1 = not given. */
+struct live_flags {
+    const char *timeout, *ca, *key_file;
+    struct option_list headers;
+    int64_t rpm, tpm, max_in_flight;
+    bool verbose; /* waits are told; the option is the verb's */
+};
+#define LIVE_FLAGS_NONE ((struct live_flags){.rpm = -1, .tpm = -1, .max_in_flight = -1})
+#define LIVE_HELP                                                                                  \
+    "the endpoint\n"                                                                               \
+    "  --key-file FILE     the API key, in a file that is closed to others (mode 0600); else it "  \
+    "is\n"                                                                                         \
+    "                      in OPENAI_API_KEY, ANTHROPIC_API_KEY (--provider anthropic) or\n"       \
+    "                      AZURE_OPENAI_API_KEY (hosts of Azure)\n"                                \
+    "  --header 'N: V'     sent with each request of the model; may be given several times\n"      \
+    "  --timeout K=S,...   seconds: connect (10), first-byte (300), idle (60: no further byte),\n" \
+    "                      total (600); 0: no such deadline. Waits of the limits below do not "    \
+    "count\n"                                                                                      \
+    "  --rpm N  --tpm N    at most so many requests and tokens in any minute, all sessions "       \
+    "together\n"                                                                                   \
+    "  --max-in-flight N   at most so many calls at once; fewer after HTTP 429, 503 and 529\n"     \
+    "  --ca FILE           certificates (PEM) to trust besides the system's (else "                \
+    "SSL_CERT_FILE)\n"                                                                             \
+    "  Proxies are those of http_proxy, https_proxy, all_proxy and no_proxy.\n"
+
+enum { LIVE_OPTIONS = 7 };
+/* Writes the LIVE_OPTIONS options that fill *f to out. */
+void live_options(struct live_flags *f, struct option *out);
+
+/* What is made of flags and environment; texts are the environment's, the flags' or in arena. */
+struct live {
+    struct live_settings settings;
+    struct str base_url; /* n 0 = the provider's own */
+    struct str api_key;  /* n 0 = none */
+};
+
+/* base_url as the flag says, NULL = not given. The key is read only where `calls`, as
+ * for a replay nothing of it counts. ERR_USAGE; of the key's file as file_read_secret. */
+int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
+              struct arena *arena, struct live *out, struct err *e) MUST_CHECK;
+
 /* ---- approve.c: calls that want a decision ---- */
 
 /* Decides by a file of decisions, else by asking on the terminal, else denies. */
@@ -193,9 +244,11 @@ struct run_flags {
     bool strict, stream;
     int64_t max_tokens, seed; /* seed 0 = not given */
     struct settings settings;
+    struct live_flags live;
 };
-#define RUN_FLAGS_NONE ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE})
-enum { RUN_OPTIONS = 19 + SETTINGS_OPTIONS };
+#define RUN_FLAGS_NONE                                                                             \
+    ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE, .live = LIVE_FLAGS_NONE})
+enum { RUN_OPTIONS = 19 + SETTINGS_OPTIONS + LIVE_OPTIONS };
 /* Writes the options that fill *f to out, which has room for RUN_OPTIONS, and returns how many they
  * are: a run that goes on takes no --system and --seed. */
 size_t run_options(struct run_flags *f, enum going how, struct option *out);
@@ -209,9 +262,8 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
     "  --model NAME        the model (else MODEL, or what the script or recording names)\n"        \
     "  --provider P        the wire format: openai (Chat Completions, the default), responses, "   \
     "anthropic\n"                                                                                  \
-    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com); the key comes " \
-    "from\n"                                                                                       \
-    "                      OPENAI_API_KEY; for anthropic ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY\n"  \
+    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com; for anthropic\n" \
+    "                      ANTHROPIC_BASE_URL, or api.anthropic.com)\n"                            \
     "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "   \
     "by\n"                                                                                         \
     "                      reply, so that none that broke off is in it\n"                          \
@@ -240,6 +292,8 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
 struct setup {
     struct rig_options rig; /* without prompt, identity, mend and callbacks */
     struct kernel_config settings;
+    struct arena *arena;
+    struct live live;
     struct toolset *tools;
     struct toolset *log_tools;
     struct prices *prices;

@@ -73,7 +73,8 @@ static int unknown_word(const char *word)
 
 static int help_of(const struct verb *verb)
 {
-    return put_out(str_of(verb->help)) ? EXIT_OK : EXIT_ENVIRONMENT;
+    bool put = put_out(str_of(verb->help)) && (verb->more == NULL || put_out(str_of(verb->more)));
+    return put ? EXIT_OK : EXIT_ENVIRONMENT;
 }
 
 /* Whether --help or -h stands among the words before a "--". */

@@ -40,12 +40,23 @@ static bool whole_number(const char *text, int64_t *out)
            val_int(&v, out);
 }
 
+static int store_in_list(const struct option *o, const char *value, struct err *e)
+{
+    struct option_list *list = o->out;
+    if (list->n == OPTION_LIST_MAX) {
+        return err_set(e, ERR_USAGE, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
+    }
+    list->at[list->n++] = value;
+    return 0;
+}
+
 static int store(const struct option *o, const char *value, struct err *e)
 {
     int64_t number = 0;
     switch (o->kind) {
     case OPTION_FLAG: *(bool *)o->out = true; return 0;
     case OPTION_TEXT: *(const char **)o->out = value; return 0;
+    case OPTION_LIST: return store_in_list(o, value, e);
     case OPTION_INT:
         if (!whole_number(value, &number) || number < o->min || number > o->max) {
             return err_set(e, ERR_USAGE, "--%s wants a whole number from %lld to %lld, got \"%s\"",
@@ -81,7 +92,7 @@ static int take(const struct option *options, size_t n, int argc, char **argv, i
     if (o == NULL) {
         return unknown(options, n, name, e);
     }
-    if (given[o - options]) {
+    if (given[o - options] && o->kind != OPTION_LIST) {
         return err_set(e, ERR_USAGE, "--%s is given twice", o->name);
     }
     given[o - options] = true;

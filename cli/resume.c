@@ -154,5 +154,6 @@ static int run_fork(int argc, char **argv)
 }
 
 const struct verb verb_resume = {"resume", "go on with a run from its event log", resume_help,
-                                 run_resume};
-const struct verb verb_fork = {"fork", "go on from a part of an event log", fork_help, run_fork};
+                                 run_resume, NULL};
+const struct verb verb_fork = {"fork", "go on from a part of an event log", fork_help, run_fork,
+                               NULL};

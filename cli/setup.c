@@ -9,7 +9,7 @@ enum { NEW_ONLY = 2 };
 
 size_t run_options(struct run_flags *f, enum going how, struct option *out)
 {
-    const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS] = {
+    const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS] = {
         {"system", OPTION_TEXT, &f->system, 0, 0},
         {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"record", OPTION_TEXT, &f->record, 0, 0},
@@ -30,10 +30,11 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out)
         {"stream", OPTION_FLAG, &f->stream, 0, 0},
         {"max-tokens", OPTION_INT, &f->max_tokens, 1, 1 << 30}};
     size_t first = how == GOING_NEW ? 0 : NEW_ONLY;
-    size_t n = RUN_OPTIONS - SETTINGS_OPTIONS - first;
+    size_t n = RUN_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS - first;
     memcpy(out, options + first, n * sizeof *out);
     settings_options(&f->settings, out + n);
-    return n + SETTINGS_OPTIONS;
+    live_options(&f->live, out + n + SETTINGS_OPTIONS);
+    return n + SETTINGS_OPTIONS + LIVE_OPTIONS;
 }
 
 static int choose_source(const struct run_flags *f, struct rig_options *o, struct err *e)
@@ -49,8 +50,17 @@ static int choose_source(const struct run_flags *f, struct rig_options *o, struc
     return mode_parse(f->mode, o->source, &o->overwrite, e);
 }
 
-static int check_flags(const struct run_flags *f, struct rig_options *o, struct err *e)
+/* Of the provider that a flag or the log names. */
+static enum wire_format setup_format(const struct setup *s, const struct run_flags *f)
 {
+    return provider_format(f->provider != NULL || s->resumed == NULL
+                               ? f->provider
+                               : arena_cstr(s->arena, s->settings.provider));
+}
+
+static int check_flags(struct setup *s, const struct run_flags *f, struct err *e)
+{
+    struct rig_options *o = &s->rig;
     int rc = choose_source(f, o, e);
     if (rc == 0) {
         rc = match_parse(f->match, f->strict, o->source, &o->match, e);
@@ -58,8 +68,15 @@ static int check_flags(const struct run_flags *f, struct rig_options *o, struct 
     if (rc == 0) {
         rc = provider_check(f->provider, e);
     }
-    if (rc == 0 && (o->source == EVAL_LIVE || o->source == EVAL_RECORD)) {
-        rc = base_url_check(o->base_url, e);
+    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    if (rc == 0) {
+        rc = live_open(&f->live, setup_format(s, f), f->base_url, live, s->arena, &s->live, e);
+    }
+    if (rc == 0) {
+        o->base_url = s->live.base_url;
+        o->api_key = s->live.api_key;
+        o->live = &s->live.settings;
+        live_prepare(s->loop, o->live, live);
     }
     if (rc == 0) {
         rc = temperature_check(f->temperature, e);
@@ -93,23 +110,13 @@ static int open_log(struct setup *s, const struct resume_request *from, struct e
     return rc;
 }
 
-/* Address and key of the provider that a flag or the log names. */
-static void find_endpoint(struct setup *s, const struct run_flags *f)
-{
-    struct str log = s->settings.provider;
-    enum wire_format format = WIRE_CHAT;
-    (void)wire_of_provider(f->provider != NULL ? str_of(f->provider) : log, &format);
-    s->rig.base_url =
-        str_of(f->base_url != NULL ? f->base_url : getenv(endpoint_url_variable(format)));
-    s->rig.api_key = str_of(getenv(endpoint_key_variable(format)));
-}
-
 int setup_open(struct setup *s, const struct run_flags *f, const struct resume_request *from,
                const char *log_tools, struct err *e)
 {
     bool is_new = from->how == GOING_NEW;
     bool asks_environment = is_new && f->fake == NULL && f->replay == NULL && f->model == NULL;
-    *s = (struct setup){.settings = kernel_config_default(), .loop = loop_new()};
+    *s = (struct setup){
+        .settings = kernel_config_default(), .arena = arena_new(), .loop = loop_new()};
     s->rig = (struct rig_options){.system = str_of(f->system),
                                   .budget = BUDGET_DEFAULT,
                                   .settings = &s->settings,
@@ -123,8 +130,7 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
                                   .snapshots = true};
     int rc = open_tools(s, f, from, log_tools, e);
     rc = rc != 0 || is_new ? rc : open_log(s, from, e);
-    find_endpoint(s, f);
-    rc = rc != 0 ? rc : check_flags(f, &s->rig, e);
+    rc = rc != 0 ? rc : check_flags(s, f, e);
     rc = rc != 0 ? rc : prices_open(f->prices, &s->prices, e);
     rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);
     s->rig.tools = s->tools;
@@ -140,6 +146,7 @@ void setup_close(struct setup *s)
     toolset_free(s->log_tools);
     prices_free(s->prices);
     resumed_free(s->resumed);
+    arena_free(s->arena);
 }
 
 int report_replay(const struct player_report *p, bool strict)

@@ -4,6 +4,8 @@
 #define EVALS_EVAL_H
 
 #include "goldens/golden.h"
+#include "kernel/drive/endpoint.h"
+#include "kernel/drive/limiter.h"
 #include "kernel/drive/prices.h"
 
 /* ---- exit statuses of the program ---- */
@@ -94,6 +96,23 @@ void money_add(struct buf *out, int64_t nano, struct str currency);
 
 enum eval_source { EVAL_FAKE, EVAL_REPLAY, EVAL_LIVE, EVAL_RECORD };
 
+/* How a process calls live endpoints; nothing of it counts in a replay, but that HTTP tools share
+ * the network. */
+struct live_settings {
+    struct str key_from; /* as in endpoint_options, likewise the headers */
+    const struct http_header *headers;
+    size_t n_headers;
+    struct transport_limits deadlines;
+    struct transport_net net;
+    struct limiter_options limiter;
+};
+#define LIVE_SETTINGS_DEFAULT                                                                      \
+    ((struct live_settings){.key_from = {"OPENAI_API_KEY", 14},                                    \
+                            .deadlines = {10000, 300000, 60000, 600000}})
+
+/* Makes a new loop call so; live: whether it calls a model (s NULL: nothing is done). */
+void live_prepare(struct loop *loop, const struct live_settings *s, bool live);
+
 struct eval_options {
     const char *const *sets;
     size_t n_sets;
@@ -111,6 +130,7 @@ struct eval_options {
     const struct prices *prices; /* NULL = as shipped */
     const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
     const char *api_key;
+    const struct live_settings *live; /* NULL = the defaults */
     bool stream;
     const char *temperature; /* number text; NULL = not sent */
     int64_t max_tokens;      /* 0 = not sent */

@@ -17,6 +17,7 @@
 struct rig {
     struct arena *arena;
     struct rig_options options;
+    struct live_settings live;
     struct kernel_config config;
     int64_t started_at_ms;
     struct sched *sched;
@@ -33,11 +34,20 @@ struct rig {
     struct recorder *recorder;
     struct appender *trace; /* opened with the first line */
     struct snapshots *snapshots;
-    struct err log_error; /* code 0: all is well */
-    bool holds;           /* virtual time stands still while somebody decides */
+    struct err log_error;   /* code 0: all is well */
+    bool holds;             /* virtual time stands still while somebody decides */
+    struct tool_call asked; /* the call that is being decided about */
+    uint64_t asked_at;
+    struct str decided;    /* a recorded decision, on its way; n 0 = a miss */
+    struct timer *verdict; /* when it comes; NULL = none on its way */
     struct buf warning;
     struct buf note;
 };
+
+static bool is_live(const struct rig *r)
+{
+    return r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+}
 
 static struct str run_id(struct rig *r, uint64_t value)
 {
@@ -208,7 +218,8 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
         return 0;
     case EVAL_LIVE:
     case EVAL_RECORD:
-        r->transport = transport_curl(loop, r->sched, TRANSPORT_LIMITS_DEFAULT);
+        r->transport =
+            limiter_transport(limiter_of(loop), transport_curl(loop, r->sched, r->live.deadlines));
         r->own_transport = true;
         break;
     }
@@ -220,6 +231,24 @@ static int connect_source(struct rig *r, struct loop *loop, struct err *e)
         r->tools = recorder_toolbox(r->recorder, r->local);
     }
     return rc;
+}
+
+void live_prepare(struct loop *loop, const struct live_settings *s, bool live)
+{
+    if (s == NULL) {
+        return;
+    }
+    transport_set_net(loop, &s->net);
+    if (live) {
+        limiter_set(loop, &s->limiter);
+    }
+}
+
+/* An estimate of the limiter's is made good. */
+static void on_used(void *ctx, int64_t tokens)
+{
+    const struct rig *r = ctx;
+    limiter_used(r->transport, tokens);
 }
 
 static void on_note(void *ctx, struct str text)
@@ -285,10 +314,42 @@ static void let_go(struct rig *r)
     }
 }
 
+static void on_verdict(void *arg)
+{
+    struct rig *r = arg;
+    r->verdict = NULL;
+    if (r->decided.n > 0) {
+        session_approve(r->session, r->asked.id, decision_of_name(r->decided));
+    } else {
+        session_miss(r->session, STR("a decision about a tool call is not in the cassette"));
+    }
+}
+
+/* Whether the recording decides: at the time it did then. */
+static bool ask_recording(struct rig *r, struct str name, struct str arguments)
+{
+    int64_t took_ms = 0;
+    r->decided = STR("");
+    if (r->player == NULL || !player_decides(r->player)) {
+        return false;
+    }
+    if (!player_decision(r->player, name, arguments, &r->decided, &took_ms) &&
+        r->recorder != NULL) {
+        return false;
+    }
+    r->verdict = sched_post(r->sched, (uint64_t)took_ms, 0, on_verdict, r);
+    return true;
+}
+
 /* Who is asked may take their time, in which nothing may come due that a replay would see. */
 static void on_ask(void *ctx, struct str call_id, struct str name, struct str arguments)
 {
     struct rig *r = ctx;
+    r->asked = (struct tool_call){call_id, name, arguments};
+    r->asked_at = sched_now(r->sched);
+    if (ask_recording(r, name, arguments)) {
+        return;
+    }
     if (sched_is_virtual(r->sched)) {
         r->holds = true;
         sched_hold(r->sched);
@@ -299,6 +360,9 @@ static void on_ask(void *ctx, struct str call_id, struct str name, struct str ar
 void rig_approve(struct rig *r, struct str call_id, enum decision decision)
 {
     session_approve(r->session, call_id, decision);
+    if (r->recorder != NULL && str_eq(call_id, r->asked.id)) {
+        recorder_decided(r->recorder, &r->asked, str_of(decision_name(decision)), r->asked_at);
+    }
     let_go(r);
 }
 
@@ -315,6 +379,8 @@ static void on_done(void *ctx)
 {
     struct rig *r = ctx;
     let_go(r);
+    sched_cancel(r->sched, r->verdict);
+    r->verdict = NULL;
     if (r->options.done != NULL) {
         r->options.done(r->options.ctx);
     }
@@ -335,24 +401,30 @@ static void start_session(struct rig *r)
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
+                                        .key_from = is_live(r) ? r->live.key_from : STR(""),
+                                        .headers = r->live.headers,
+                                        .n_headers = r->live.n_headers,
+                                        .used = is_live(r) ? on_used : NULL,
+                                        .used_ctx = r,
                                         .sched = r->sched,
                                         .note = on_note,
                                         .note_ctx = r};
     r->llm = llm_endpoint(transport, &endpoint);
-    struct session_options session = {.config = r->config,
-                                      .prompt = o->prompt,
-                                      .resume = o->resume == NULL ? NULL : o->resume->kernel,
-                                      .llm = r->llm,
-                                      .tools = r->tools,
-                                      .sched = r->sched,
-                                      .stream = o->stream,
-                                      .temperature = o->temperature,
-                                      .max_tokens = o->max_tokens,
-                                      .ctx = r,
-                                      .log = on_log,
-                                      .delta = o->delta == NULL ? NULL : on_delta,
-                                      .ask = o->ask == NULL ? NULL : on_ask,
-                                      .done = on_done};
+    struct session_options session = {
+        .config = r->config,
+        .prompt = o->prompt,
+        .resume = o->resume == NULL ? NULL : o->resume->kernel,
+        .llm = r->llm,
+        .tools = r->tools,
+        .sched = r->sched,
+        .stream = o->stream,
+        .temperature = o->temperature,
+        .max_tokens = o->max_tokens,
+        .ctx = r,
+        .log = on_log,
+        .delta = o->delta == NULL ? NULL : on_delta,
+        .ask = o->ask != NULL || (r->player != NULL && player_decides(r->player)) ? on_ask : NULL,
+        .done = on_done};
     r->session = session_new(&session);
     if (o->resume != NULL) {
         o->resume->kernel = NULL; /* the session's now */
@@ -440,6 +512,10 @@ static int skip_played(struct rig *r, struct err *e)
     for (size_t i = (size_t)place.calls; i < from->n_calls; i++) {
         player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
     }
+    bool whole = place.requests == 0 && place.calls == 0; /* the rest may not hold them */
+    for (size_t i = 0; whole && i < from->n_decided; i++) {
+        player_skip_decision(r->player, from->decided[i].name, from->decided[i].arguments);
+    }
     return 0;
 }
 
@@ -461,7 +537,6 @@ static int catch_up(struct rig *r, struct err *e)
 
 static int build(struct rig *r, struct loop *loop, struct err *e)
 {
-    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
     int rc = load(r, e);
     if (rc != 0) {
         return rc;
@@ -484,7 +559,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    r->sched = live ? sched_real(loop) : sched_virtual(loop);
+    r->sched = is_live(r) ? sched_real(loop) : sched_virtual(loop);
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
     if (rc == 0 && r->options.resume != NULL) {
@@ -501,6 +576,7 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, st
     struct rig *r = mem_zero(sizeof *r);
     r->arena = arena_new();
     r->options = *o;
+    r->live = o->live != NULL ? *o->live : LIVE_SETTINGS_DEFAULT;
     r->config = o->settings == NULL ? kernel_config_default() : *o->settings;
     int rc = build(r, loop, e);
     if (rc != 0) {
@@ -550,18 +626,6 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
     return calls;
 }
 
-/* What may help where a call broke: the transport's words, and the key that nobody gave. */
-static struct str note_of(struct rig *r, const struct run_result *result)
-{
-    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
-    bool no_key = live && result->status == RUN_MODEL_ERROR && result->failed == FAIL_AUTH &&
-                  str_trim(r->options.api_key).n == 0;
-    struct str note = buf_str(&r->note);
-    return no_key ? arena_printf(r->arena, "%.*s%s%s is not set", STR_FMT(note),
-                                 note.n > 0 ? " " : "", endpoint_key_variable(format_of(r)))
-                  : note;
-}
-
 bool rig_outcome(struct rig *r, struct rig_outcome *out)
 {
     *out = (struct rig_outcome){.model = r->config.model,
@@ -570,7 +634,7 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
     if (!session_result(r->session, &out->result)) {
         return false;
     }
-    out->note = note_of(r, &out->result);
+    out->note = buf_str(&r->note);
     out->calls = calls_made(r, &out->n_calls);
     if (r->player != NULL) {
         out->replay = player_report(r->player);

@@ -1,11 +1,11 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
 #include "evals/run_int.h"
+#include "kernel/drive/files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -134,12 +134,9 @@ static void on_trial(void *ctx)
 static size_t jobs_of(const struct runner *r)
 {
     size_t jobs = (size_t)r->o->jobs;
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-        size_t room = files.rlim_cur > FILES_SPARE ? (size_t)files.rlim_cur - FILES_SPARE : 0;
-        size_t fit = room / FILES_PER_TRIAL + 1;
-        jobs = jobs < fit ? jobs : fit;
-    }
+    size_t files = files_open_max();
+    size_t fit = (files > FILES_SPARE ? files - FILES_SPARE : 0) / FILES_PER_TRIAL + 1;
+    jobs = jobs < fit ? jobs : fit;
     return jobs < r->plan.n ? jobs : r->plan.n;
 }
 
@@ -147,6 +144,7 @@ static void run_loop(struct runner *r)
 {
     r->n_jobs = jobs_of(r);
     r->loop = loop_new();
+    live_prepare(r->loop, r->o->live, r->o->source == EVAL_LIVE || r->o->source == EVAL_RECORD);
     r->jobs = mem_zero(r->n_jobs * sizeof *r->jobs);
     loop_on_interrupt(r->loop, on_interrupt, r);
     for (size_t i = 0; i < r->n_jobs; i++) {

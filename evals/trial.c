@@ -100,6 +100,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .prices = t->o->prices,
                               .base_url = base_url(t),
                               .api_key = str_of(t->o->api_key),
+                              .live = t->o->live,
                               .stream = t->o->stream,
                               .temperature = str_of(t->o->temperature),
                               .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,

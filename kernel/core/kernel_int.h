@@ -77,6 +77,7 @@ struct spent {
     uint64_t ms;
 };
 
+/* What lasts beyond a batch, and later decisions or lines depend on, is kept by snapshot.c too. */
 struct kernel {
     struct kernel_config config;
     struct arena *arena;

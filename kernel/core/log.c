@@ -306,12 +306,10 @@ void log_approval_required(struct kernel *k, const struct call *c)
 
 void log_approval(struct kernel *k, const struct call *c, enum decision decision)
 {
-    static const char *const words[] = {
-        [DECIDED_ALLOW] = "allow", [DECIDED_DENY] = "deny", [DECIDED_ALWAYS] = "always"};
     size_t from = k->log.n;
     struct buf *b = begin(k, "approval");
     json_put_text(b, "call_id", c->id);
-    json_put_text(b, "decision", str_of(words[decision]));
+    json_put_text(b, "decision", str_of(decision_name(decision)));
     end(k, from);
 }
 

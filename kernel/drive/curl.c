@@ -1,6 +1,7 @@
-/* HTTP by libcurl's multi interface on libuv. A hub, one a loop, holds the multi handle and its
- * connections. curl's callbacks only collect what came; sinks are called after curl has returned,
- * so that whatever they do (stop this call or others, start new ones, free all) is allowed.
+/* HTTP by libcurl's multi interface on libuv. A hub holds a multi handle and its
+ * connections; a loop has several where many calls are open at once. curl's callbacks only collect
+ * what came; sinks are called after curl has returned, so that whatever they do (stop this call or
+ * others, start new ones, free all) is allowed.
  *
  * Headers are never logged: they may hold keys. */
 #include "kernel/drive/endpoint.h"
@@ -20,6 +21,8 @@ enum {
                                   says so better than we can */
     HEAD_BYTES_MAX = 1 << 20,
     CONNECTIONS_MAX = 16384, /* of a loop; curl lets more requests wait */
+    HUB_CALLS_MAX = 256,     /* of a hub: at each call's start and end curl looks at all its
+                                connections */
     FILES_SPARE = 64         /* open files that are none of ours */
 };
 /* In place of no limit, where curl has a shorter one of its own. */
@@ -32,6 +35,7 @@ struct net {
 };
 
 struct hub {
+    struct hub *next;
     struct loop *loop;
     CURLM *multi;
     uv_timer_t *timer; /* curl's own */
@@ -581,12 +585,15 @@ static int on_want_timer(CURLM *multi, long delay_ms, void *arg)
 
 static void hub_free(void *p)
 {
-    struct hub *hub = p;
-    assert(hub->n_calls == 0);
-    must((int)curl_multi_cleanup(hub->multi));
-    uv_close((uv_handle_t *)hub->timer, free_handle);
-    curl_global_cleanup();
-    free(hub);
+    struct hub *next;
+    for (struct hub *hub = p; hub != NULL; hub = next) {
+        next = hub->next;
+        assert(hub->n_calls == 0);
+        must((int)curl_multi_cleanup(hub->multi));
+        uv_close((uv_handle_t *)hub->timer, free_handle);
+        curl_global_cleanup();
+        free(hub);
+    }
 }
 
 size_t transport_connections_max(void)
@@ -596,13 +603,9 @@ size_t transport_connections_max(void)
     return fit < CONNECTIONS_MAX ? fit : CONNECTIONS_MAX;
 }
 
-static struct hub *hub_of(struct loop *loop)
+static struct hub *hub_new(struct loop *loop, long connections)
 {
-    struct hub *hub = loop_slot(loop, LOOP_SLOT_CURL);
-    if (hub != NULL) {
-        return hub;
-    }
-    hub = mem_zero(sizeof *hub);
+    struct hub *hub = mem_zero(sizeof *hub);
     hub->loop = loop;
     hub->ready_end = &hub->ready;
     hub->timer = mem_zero(sizeof *hub->timer);
@@ -614,11 +617,36 @@ static struct hub *hub_of(struct loop *loop)
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub);
-    long connections = (long)transport_connections_max();
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, connections);
     must(bad);
-    loop_slot_set(loop, LOOP_SLOT_CURL, hub, hub_free);
+    return hub;
+}
+
+/* The first hub with room, so that few calls share few connections; a new one where there is none
+ * and files may be open for it. Beyond that calls wait in the last. */
+static struct hub *hub_of(struct loop *loop)
+{
+    size_t most = transport_connections_max();
+    size_t each = most < HUB_CALLS_MAX ? most : HUB_CALLS_MAX;
+    size_t n = 0;
+    struct hub *last = NULL;
+    for (struct hub *hub = loop_slot(loop, LOOP_SLOT_CURL); hub != NULL; hub = hub->next) {
+        if (hub->n_calls < each) {
+            return hub;
+        }
+        last = hub;
+        n++;
+    }
+    if (last != NULL && n >= most / each) {
+        return last;
+    }
+    struct hub *hub = hub_new(loop, (long)each);
+    if (last == NULL) {
+        loop_slot_set(loop, LOOP_SLOT_CURL, hub, hub_free);
+    } else {
+        last->next = hub;
+    }
     return hub;
 }
 
@@ -641,6 +669,15 @@ void transport_set_net(struct loop *loop, const struct transport_net *options)
                                .no_proxy = arena_str(net->arena, options->no_proxy),
                                .ca_file = arena_str(net->arena, options->ca_file)};
     loop_slot_set(loop, LOOP_SLOT_NET, net, net_free);
+}
+
+/* A call waits until it is known whether it can share a connection that is being made. TLS says so
+ * at once; without it curl would wait for that connection's first answer, which may take minutes.
+ */
+static void set_sharing(struct http_call *c, struct str url)
+{
+    long wait = str_starts_nocase(url, "https:") ? 1 : 0;
+    must((int)curl_easy_setopt(c->easy, CURLOPT_PIPEWAIT, wait));
 }
 
 /* curl reads no environment where it is told all of this. */
@@ -704,7 +741,6 @@ static void set_manners(struct http_call *c)
     bad |= (int)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    bad |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
     bad |= (int)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
@@ -749,6 +785,7 @@ static struct http_call *curl_start(struct transport *transport, const struct ht
     set_manners(c);
     set_request(c, rq);
     set_net(c, rq->url);
+    set_sharing(c, rq->url);
     c->hub->n_calls++;
     enter(c, PHASE_CONNECT);
     must((int)curl_multi_add_handle(c->hub->multi, c->easy));

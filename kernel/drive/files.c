@@ -20,7 +20,7 @@ enum {
     READ_BYTES = 64 * 1024,
     TEMP_TRIES = 16,
     WRITER_WAIT_MS = 2000, /* for somebody who writes to a named pipe */
-    FILES_OPEN_MAX = 1 << 20,
+    FILES_OPEN_MAX = 1 << 16,
     FILES_OPEN_GUESS = 256 /* where the system does not say */
 };
 
@@ -151,6 +151,39 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
         return cannot_open(e, path, errno);
     }
     int rc = read_open(arena, fd, path, max_bytes, out, e);
+    close(fd);
+    return rc;
+}
+
+/* Looked at when it is open, so that nobody puts another file in its place. */
+static int check_secret(int fd, const char *path, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return fail_io(e, path, "cannot read", errno);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "is a folder; a file was expected");
+    }
+    if (st.st_uid != geteuid()) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "belongs to another user; use a file of your own");
+    }
+    if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "is open to others (mode %03o); chmod 600 it",
+                      (unsigned)(st.st_mode & 0777));
+    }
+    return 0;
+}
+
+int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+                     struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0) {
+        return cannot_open(e, path, errno);
+    }
+    int rc = check_secret(fd, path, e);
+    rc = rc != 0 ? rc : read_open(arena, fd, path, max_bytes, out, e);
     close(fd);
     return rc;
 }

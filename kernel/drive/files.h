@@ -11,6 +11,12 @@
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e) MUST_CHECK;
 
+/* A secret: the whole file at `path`, which must belong to this user and be closed to all others
+ * (mode 0600 or less). ERR_NOT_FOUND, ERR_INPUT (open to others, another's, a folder), ERR_IO,
+ * ERR_LIMIT beyond max_bytes. */
+int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+                     struct err *e) MUST_CHECK;
+
 /* Writes `data` beside path, flushes it to disk and renames it into place, so that path holds the
  * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
@@ -60,7 +66,7 @@ const char *path_dir(struct arena *arena, const char *path);
 const char *path_join(struct arena *arena, const char *dir, const char *name);
 
 /* How many files this process may have open: the system's soft limit, first raised to the hard one
- * (at most 2^20). */
+ * (at most 2^16). */
 size_t files_open_max(void);
 
 /* Unix time in milliseconds; random 64 bits from the system. */

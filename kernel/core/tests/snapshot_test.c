@@ -212,6 +212,68 @@ static void lives_go_on_the_same(void)
     CU_ASSERT(restored > RUNS * 4);
 }
 
+/* Every count that a later decision or line can depend on, named here once more. */
+static void every_count_comes_back(void)
+{
+    struct kernel_config config = kernel_config_default();
+    config.run = config.started_at = config.model = STR("m");
+    struct kernel *k[2] = {kernel_new(&config), kernel_new(&config)};
+    struct buf log = {0}, text = {0};
+    CU_ASSERT_EQUAL(
+        kernel_feed(k[0], &(struct event){.kind = EV_USER_MESSAGE, .text = STR("a")}, 5), 0);
+    buf_add(&log, kernel_take_log(k[0]));
+    int64_t value = 1000;
+    for (int i = 0; i < 2; i++) {
+        int64_t *const counts[] = {&k[i]->step,
+                                   &k[i]->attempt,
+                                   &k[i]->pauses,
+                                   &k[i]->pauses_same,
+                                   &k[i]->calls_made,
+                                   &k[i]->nothing_new,
+                                   &k[i]->size_left,
+                                   &k[i]->streak,
+                                   &k[i]->tokens,
+                                   &k[i]->cost_nano,
+                                   &k[i]->usage.input,
+                                   &k[i]->usage.cached,
+                                   &k[i]->usage.output,
+                                   &k[i]->base.steps,
+                                   &k[i]->usage.reasoning,
+                                   &k[i]->base.tokens,
+                                   &k[i]->base.calls,
+                                   &k[i]->base.cost_nano,
+                                   &k[i]->usage.cache_write};
+        uint64_t *const others[] = {&k[i]->now, &k[i]->attempt_at, &k[i]->base.ms, &k[i]->last_text,
+                                    &k[i]->rng.state};
+        if (i == 1) {
+            CU_ASSERT(kernel_snapshot(k[0], &text, NULL));
+            CU_ASSERT(kernel_restore(k[1], buf_str(&text), buf_str(&log), SIZE_MAX, NULL, 0));
+            value = 1000;
+        }
+        for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++) {
+            *counts[n] = i == 0 ? value : *counts[n];
+            CU_ASSERT_EQUAL(*counts[n], value++);
+        }
+        for (size_t n = 0; n < sizeof others / sizeof others[0]; n++) {
+            *others[n] = i == 0 ? (uint64_t)value : *others[n];
+            CU_ASSERT_EQUAL(*others[n], (uint64_t)value++);
+        }
+        for (size_t n = 0; n < ALTERNATION_STEPS; n++) {
+            uint64_t sign = UINT64_MAX - n; /* any 64 bits */
+            k[i]->step_sign[n] = i == 0 ? sign : k[i]->step_sign[n];
+            CU_ASSERT_EQUAL(k[i]->step_sign[n], sign);
+        }
+        k[i]->order = i == 0 ? UINT32_MAX : k[i]->order;
+        CU_ASSERT_EQUAL(k[i]->order, UINT32_MAX);
+    }
+    CU_ASSERT(k[1]->state == STATE_MODEL && k[1]->seq == k[0]->seq && k[1]->size == k[0]->size);
+    for (int i = 0; i < 2; i++) {
+        kernel_free(k[i]);
+    }
+    buf_free(&log);
+    buf_free(&text);
+}
+
 /* ---- what is passed over ---- */
 
 /* A run with a snapshot somewhere in its middle. */
@@ -350,6 +412,10 @@ static void impossible_ones(void)
         {"\"seen\":[", "\"seen\":[[\"k\",1]],\"x\":["},
         {"\"seen\":[", "\"seen\":[[\"k\",-1,null]],\"x\":["},
         {"\"seen\":[", "\"seen\":[7],\"x\":["},
+        {"\"seen\":[", "\"seen\":[[\"k\",-1,null],"},
+        {"\"state\":\"", "\"state\":\"done\",\"result\":{},\"x\":\""},
+        {"\"history\":[", "\"history\":[],\"x\":["},
+        {"\"history\":[", "\"history\":[{\"role\":\"system\",\"content\":\"a\"}],\"x\":["},
         {"\"last_seen\":", "\"last_seen\":5000,\"x\":"},
         {"\"last_seen\":", "\"last_seen\":-2,\"x\":"},
         {"\"told\":[", "\"told\":[\"a\"],\"x\":["},
@@ -431,6 +497,7 @@ static void small_beside_the_log(void)
 TESTS(snapshot, {"snapshots_tell_what_the_log_tells", tell_what_the_log_tells},
       {"snapshots_stand_before_any_rest_of_their_log", whole_logs_behind_them},
       {"a_run_goes_on_from_a_snapshot_as_from_its_log", lives_go_on_the_same},
+      {"snapshots_keep_every_count", every_count_comes_back},
       {"snapshots_with_a_changed_byte_are_passed_over", changed_ones},
       {"snapshots_of_another_log_are_passed_over", of_another_log},
       {"snapshots_of_other_tools_are_passed_over", of_other_tools},
