@@ -230,6 +230,6 @@ static int run_replay(int argc, char **argv)
 }
 
 const struct verb verb_record = {"record", "run a program and record its model", record_help,
-                                 run_record};
+                                 run_record, NULL};
 const struct verb verb_replay = {"replay", "run a program against recordings", replay_help,
-                                 run_replay};
+                                 run_replay, NULL};

@@ -205,4 +205,4 @@ static int run(int argc, char **argv)
 }
 
 const struct verb verb_serve = {
-    "serve", "a model server: scripts, recordings, or a recording proxy", help_text, run};
+    "serve", "a model server: scripts, recordings, or a recording proxy", help_text, run, NULL};
