@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "kernel/base/arena.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/sched.h"
 
 static const char help_text[] =
     "assay serve: a model server for programs in any language\n"
@@ -22,7 +23,7 @@ static const char help_text[] =
     "of\n"
     "its own, with its own position; in a folder its file is NAME.script.yaml or NAME.yaml. It "
     "ends\n"
-    "with SIGTERM or Ctrl+C, after the answers under way.\n"
+    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most.\n"
     "\n"
     "  --port N            default: any that is free\n"
     "  --address A         default 127.0.0.1; beyond this machine only with --token-file\n"
@@ -41,7 +42,7 @@ static const char help_text[] =
     "example\n"
     "  assay serve --script goldens/quickstart/margin-drop.script.yaml --port 8080\n";
 
-enum { TOKEN_BYTES_MAX = 4096 };
+enum { TOKEN_BYTES_MAX = 4096, GRACE_MS = 10000 };
 
 struct flags {
     const char *script, *replay, *record, *upstream, *address, *token_file, *match, *mode, *speed;
@@ -103,6 +104,7 @@ static int source_of(const struct flags *f, struct serve_options *o, struct err 
 struct running {
     struct loop *loop;
     struct serve *serve;
+    struct sched *clock;
     int signals;
 };
 
@@ -118,12 +120,21 @@ static void on_stopped(void *arg)
     loop_stop(r->loop);
 }
 
-/* The first signal lets answers end, the second does not wait for them. */
+static void on_grace_over(void *arg)
+{
+    struct running *r = arg;
+    tell("answers that were still under way were cut");
+    loop_stop(r->loop);
+}
+
+/* The first signal lets answers end, for a while; the second does not wait for them. */
 static void on_signal(void *arg, int signal)
 {
     (void)signal;
     struct running *r = arg;
     if (r->signals++ == 0) {
+        sched_touch(r->clock);
+        (void)sched_post(r->clock, GRACE_MS, 0, on_grace_over, r);
         serve_stop(r->serve, on_stopped, r);
     } else {
         loop_stop(r->loop);
@@ -150,6 +161,7 @@ static int serve(const struct serve_options *o, bool strict)
     if (serve_new(o, &r.serve, &e) != 0) {
         return tell_error(&e);
     }
+    r.clock = sched_real(o->loop);
     loop_on_interrupt(r.loop, on_signal, &r);
     struct buf line = {0};
     buf_add(&line, serve_url(r.serve));
@@ -160,6 +172,7 @@ static int serve(const struct serve_options *o, bool strict)
         loop_run(r.loop);
     }
     int status = said ? report(r.serve, o->source, strict) : EXIT_ENVIRONMENT;
+    sched_free(r.clock);
     if (serve_free(r.serve, &e) != 0) {
         status = tell_error(&e);
     }

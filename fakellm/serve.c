@@ -58,6 +58,7 @@ static void answer_error(struct exchange *x, enum wire_format f, size_t n, int s
 static struct str keep(struct session *s, struct str text)
 {
     s->journal_bytes += text.n;
+    s->serve->journals_bytes += text.n;
     return arena_str(s->arena, text);
 }
 
@@ -65,7 +66,9 @@ static struct str keep(struct session *s, struct str text)
 static size_t journal_add(struct session *s, const struct http_request *rq)
 {
     s->requests++;
-    if (s->n_journal >= JOURNAL_MAX || s->journal_bytes + rq->body.n > JOURNAL_BYTES_MAX) {
+    size_t n = rq->method.n + rq->url.n + rq->body.n;
+    if (s->n_journal >= JOURNAL_MAX || s->journal_bytes + n > JOURNAL_BYTES_MAX ||
+        s->serve->journals_bytes + n > JOURNALS_BYTES_MAX) {
         return SIZE_MAX;
     }
     if (s->n_journal == s->cap_journal) {
@@ -216,6 +219,8 @@ static void session_close(struct session *s)
     source_close(s);
     sched_free(s->sched);
     arena_free(s->arena);
+    s->serve->journals_bytes -= s->journal_bytes;
+    s->journal_bytes = 0;
     s->sched = NULL;
     s->arena = NULL;
 }
@@ -226,7 +231,7 @@ static int session_open(struct session *s, struct err *e)
     s->arena = arena_new();
     s->sched = v->options.real_time ? sched_real(v->options.loop) : sched_virtual(v->options.loop);
     s->journal = NULL;
-    s->n_journal = s->cap_journal = s->journal_bytes = s->requests = s->refused = 0;
+    s->n_journal = s->cap_journal = s->requests = s->refused = 0;
     return source_open(s, e);
 }
 
@@ -368,6 +373,21 @@ static void start_hop(struct session *s, struct exchange *x, const struct http_r
     arena_free(arena);
 }
 
+/* A session that there cannot be. */
+static void refuse_session(struct serve *v, struct exchange *x, enum wire_format f,
+                           struct str session, const struct err *e)
+{
+    int status = e->code == ERR_NOT_FOUND ? 404 : e->code == ERR_EXISTS ? 409 : 500;
+    struct buf line = {0};
+    char text[2048];
+    if (v->options.note != NULL) {
+        buf_fmt(&line, "session %.*s: %s", STR_FMT(session), err_text(e, text, sizeof text));
+        v->options.note(v->options.ctx, buf_str(&line));
+    }
+    answer_error(x, f, 0, status, str_of(e->message));
+    buf_free(&line);
+}
+
 static void on_request(void *ctx, struct exchange *x, const struct http_request *rq)
 {
     struct serve *v = ctx;
@@ -385,7 +405,7 @@ static void on_request(void *ctx, struct exchange *x, const struct http_request 
         answer_error(x, f, 0, 400,
                      STR("a session's name is at most 128 letters, digits, and . _ - ~"));
     } else if (session_get(v, r.session, &s, &e) != 0) {
-        answer_error(x, f, 0, 404, str_of(e.message));
+        refuse_session(v, x, f, r.session, &e);
     } else {
         struct http_request inner = *rq;
         inner.url = r.url;

@@ -4,7 +4,8 @@
  *     GET  /_assay/journal[?session=NAME] the requests, in order
  *     GET  /_assay/leftover[?session=NAME] steps and recordings that were never asked for: 200 when
  *                                         there are none and nothing was refused, else 409
- *     POST /_assay/reset[?session=NAME]   sessions begin anew, at the start of their script
+ *     POST /_assay/reset[?session=NAME]   sessions begin anew, at the start of their script; 409
+ *                                         while they are recorded
  */
 #include "fakellm/serve_int.h"
 #include "kernel/base/json.h"
@@ -117,9 +118,9 @@ static void answer_leftover(struct serve *v, struct exchange *x, struct str name
         for (size_t i = 0; wanted(s, name) && i < s->n_journal; i++) {
             if (s->journal[i].refused) {
                 put_entry(s, &s->journal[i], &out);
-                all_well = false;
             }
         }
+        all_well = all_well && !(wanted(s, name) && s->refused > 0);
     }
     buf_addz(&out, "]}\n");
     answer_json(x, all_well ? 200 : 409, buf_str(&out));
@@ -142,6 +143,10 @@ static void answer_reset(struct serve *v, struct exchange *x, struct str name)
     struct err e = {0};
     int64_t n = 0;
     int rc = 0;
+    if (v->options.source == SERVE_RECORD) {
+        answer_error(x, 409, STR("a recording under way cannot begin anew"));
+        return;
+    }
     for (struct session *s = v->sessions; s != NULL && rc == 0; s = s->next) {
         if (wanted(s, name)) {
             rc = session_reset(s, &e);

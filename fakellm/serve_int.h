@@ -5,7 +5,12 @@
 #include "fakellm/fake.h"
 #include "fakellm/serve.h"
 
-enum { SESSION_NAME_MAX = 128, JOURNAL_BYTES_MAX = 8 << 20, JOURNAL_MAX = 10000 };
+enum {
+    SESSION_NAME_MAX = 128,
+    JOURNAL_MAX = 10000,           /* requests of a session */
+    JOURNAL_BYTES_MAX = 8 << 20,   /* of a session */
+    JOURNALS_BYTES_MAX = 256 << 20 /* of all together */
+};
 
 /* One request in the journal. */
 struct entry {
@@ -57,6 +62,7 @@ struct serve {
     struct session *sessions;
     struct session **last;
     size_t n_sessions;
+    size_t journals_bytes;
     struct buf report;
     int rc; /* the first error of a recording */
     struct err error;

@@ -52,10 +52,24 @@ static int load_folder(struct serve *v, struct err *e)
     return rc;
 }
 
+/* What cannot be recorded into is said before anybody asks. */
+static int target_check(const struct serve *v, struct err *e)
+{
+    if (!is_one_cassette(v->options.path)) {
+        return dir_make(v->options.path, e);
+    }
+    if (!v->options.overwrite && path_exists(v->options.path)) {
+        return err_at(
+            e, ERR_EXISTS, v->options.path, 0, 0,
+            "a cassette exists already: --mode all records it anew, another path keeps it");
+    }
+    return 0;
+}
+
 int sources_load(struct serve *v, struct err *e)
 {
     if (v->options.source == SERVE_RECORD) {
-        return is_one_cassette(v->options.path) ? 0 : dir_make(v->options.path, e);
+        return target_check(v, e);
     }
     if (path_is_dir(v->options.path)) {
         return load_folder(v, e);
