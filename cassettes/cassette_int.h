@@ -60,6 +60,10 @@ void cassette_forget_ids(struct str text, struct buf *out);
  * bytes; NULL when it is none. */
 const char *cassette_named_credential(struct str before, struct str value, size_t *n);
 
+/* Whether a text, or what it says as JSON, may hold a credential at all: false for most, at a
+ * fraction of the cost of looking. Not for the pieces of a stream, which may cut one up. */
+bool cassette_may_hold_credential(struct str text);
+
 /* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
  * kind. False when there is none. */
 bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *n,

@@ -103,7 +103,7 @@ static void keep(struct job *job)
         return;
     }
     r->done++;
-    r->report->recorded += r->o->source == EVAL_RECORD && t->verdict.outcome != EVAL_ERROR ? 1 : 0;
+    r->report->recorded += t->recorded ? 1 : 0;
     if (r->o->progress != NULL) {
         const char *task = t->task.p; /* arena_str ends it with a NUL */
         r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t->verdict.outcome));
