@@ -9,6 +9,12 @@ enum {
     CASSETTE_BODY_MAX = 64 << 20    /* of one decoded body */
 };
 
+/* ---- check.c ---- */
+
+/* Whether an interaction as it would be written still says a secret, such as one over two blocks of
+ * a reply; appends its kind and part to *why. */
+bool cassette_says_secret(struct str interaction, struct buf *why);
+
 /* ---- har.c ---- */
 
 /* cassette_import from a text that is in memory and need not outlive it. */

@@ -511,6 +511,39 @@ static void credentials_never_reach_the_disk(void)
     rig_end(&t.rig);
 }
 
+/* A key over two blocks of a reply is no part of any one text of its body: nothing of it is
+ * written, and nothing after it. */
+static void what_cannot_be_hidden_is_not_written(void)
+{
+    static const struct plan plan = {
+        200,
+        "application/json",
+        NULL,
+        {{1, "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"sk-abcdefgh\"},{"
+             "\"type\":\"text\",\"text\":\"ijklmnop1234\"}],\"stop_reason\":\"end_turn\"}"},
+         {1, NULL}},
+        HTTP_CLEAN,
+        NULL,
+        0};
+    struct err e;
+    begin();
+    ask("{}", &json_plan);
+    struct http_request rq = {STR("POST"), STR("http://h/v1/messages"), NULL, 0, STR("{}")};
+    t.plan = &plan;
+    t.http->ops->start(t.http, &rq, rig_sink(&t.rig));
+    loop_run(t.rig.loop);
+    ask("{\"a\":1}", &json_plan);
+    CU_ASSERT_EQUAL(recorder_close(t.r, &e), ERR_INPUT);
+    CHECK_HOLDS(str_of(e.message),
+                "an API key (sk-…) in the reply's text, which could not be hidden");
+    struct cassette *c = load();
+    CU_ASSERT_EQUAL(c->n, 1);
+    CU_ASSERT_FALSE(c->torn);
+    CU_ASSERT_EQUAL(str_find(c->source, STR("sk-abc")), SIZE_MAX);
+    cassette_free(c);
+    rig_end(&t.rig);
+}
+
 /* Whether a text is this one, whatever ids stand for its secrets. */
 static bool says(struct str got, const char *want)
 {
@@ -623,6 +656,7 @@ TESTS(recorder,
       {"recorder_tells_what_it_cannot_go_on_with", what_cannot_be_gone_on_with_is_told},
       {"recorder_tells_of_a_full_disk_at_the_end",
        a_full_disk_disturbs_no_session_and_is_told_at_the_end},
+      {"recorder_refuses_what_it_cannot_hide", what_cannot_be_hidden_is_not_written},
       {"recorder_writes_no_credentials", credentials_never_reach_the_disk},
       {"recorder_writes_no_key_that_is_streamed_in_pieces",
        a_key_that_is_streamed_in_pieces_is_written_nowhere_and_replays},
