@@ -94,6 +94,16 @@ static const struct endpoint_case endpoint_cases[] = {
       {.bytes = MESSAGE("{\"type\":\"text\",\"text\":\"Two.\"}", "end_turn")}},
      "/v1/messages",
      "\"signature\": \"EqQ+/w==\""},
+    /* a turn that the provider's own tool takes long in: the history is sent again with it */
+    {"anthropic",
+     "ANTHROPIC_API_KEY=" KEY,
+     {{.bytes = MESSAGE("{\"type\":\"text\",\"text\":\"Let me search.\"},"
+                        "{\"type\":\"server_tool_use\",\"id\":\"srvtoolu_1\",\"name\":"
+                        "\"web_search\",\"input\":{\"query\":\"1+1\"}}",
+                        "pause_turn")},
+      {.bytes = MESSAGE("{\"type\":\"text\",\"text\":\"Two.\"}", "end_turn")}},
+     "/v1/messages",
+     "\"input\": {\"query\": \"1+1\"}"},
     {"responses",
      "OPENAI_API_KEY=" KEY,
      {{.bytes = RESPONSE("{\"id\":\"rs_1\",\"type\":\"reasoning\",\"summary\":[],"
@@ -108,7 +118,7 @@ static const struct endpoint_case endpoint_cases[] = {
 
 static void recordings_replay(void)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof endpoint_cases / sizeof endpoint_cases[0]; i++) {
         const struct endpoint_case *c = &endpoint_cases[i];
         const struct program_options with = {.more = (const char *const[]){c->env, NULL}};
         struct loopback *l = loopback_start(c->answers, 2);
