@@ -126,6 +126,7 @@ enum cassette_mode {
 
 /* How a request finds its recording (cassettes/README.md, "How requests find their answer"). */
 enum cassette_match { CASSETTE_BODY, CASSETTE_ORDER, CASSETTE_RELAXED };
+const char *cassette_match_name(enum cassette_match match); /* "body", "order", "relaxed" */
 
 /* Cuts the bodies of answers otherwise than they were recorded: pieces of `bytes` bytes, or where
  * `random` of 1 to `bytes`, by `seed`. bytes 0 = as recorded. A piece comes when its last byte

@@ -9,6 +9,12 @@ enum {
     CASSETTE_BODY_MAX = 64 << 20    /* of one decoded body */
 };
 
+/* ---- check.c ---- */
+
+/* Whether an interaction as it would be written still says a secret, such as one over two blocks of
+ * a reply; appends its kind and part to *why. */
+bool cassette_says_secret(struct str interaction, struct buf *why);
+
 /* ---- har.c ---- */
 
 /* cassette_import from a text that is in memory and need not outlive it. */
@@ -59,6 +65,10 @@ void cassette_forget_ids(struct str text, struct buf *out);
 /* The kind of credential that `value` begins with by what stands before it (`"api_key": "`), *n its
  * bytes; NULL when it is none. */
 const char *cassette_named_credential(struct str before, struct str value, size_t *n);
+
+/* Whether a text, or what it says as JSON, may hold a credential at all: false for most, at a
+ * fraction of the cost of looking. Not for the pieces of a stream, which may cut one up. */
+bool cassette_may_hold_credential(struct str text);
 
 /* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
  * kind. False when there is none. */

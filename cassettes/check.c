@@ -190,3 +190,28 @@ void cassette_check_secrets(const struct cassette *c,
     }
     arena_free(k.arena);
 }
+
+/* Keeps the first. */
+static void keep_secret(void *ctx, const struct finding *f)
+{
+    struct buf *why = ctx;
+    size_t from = str_find(f->message, STR(": "));
+    size_t end = str_find(f->message, STR(": revoke"));
+    if (why->n == 0 && from != SIZE_MAX) {
+        buf_add(why, str_slice(f->message, from + 2, end));
+    }
+}
+
+bool cassette_says_secret(struct str interaction, struct buf *why)
+{
+    struct buf text = {0};
+    struct cassette *c;
+    cassette_add_header(&text, (struct str){NULL, 0}, 0, (struct str){NULL, 0});
+    buf_add(&text, interaction);
+    if (cassette_parse("recording", buf_str(&text), &c, NULL, NULL) == 0) {
+        cassette_check_secrets(c, keep_secret, why);
+        cassette_free(c);
+    }
+    buf_free(&text);
+    return why->n > 0;
+}

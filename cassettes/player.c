@@ -473,6 +473,16 @@ static void free_toolbox(struct toolbox *t)
 static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
 
+const char *cassette_match_name(enum cassette_match match)
+{
+    switch (match) {
+    case CASSETTE_BODY: return "body";
+    case CASSETTE_ORDER: return "order";
+    case CASSETTE_RELAXED: return "relaxed";
+    }
+    return "body";
+}
+
 struct player *player_new(const struct player_options *o)
 {
     struct arena *arena = arena_new();

@@ -70,9 +70,17 @@ static void append(struct recorder *r, const struct buf *text)
 static void append_interaction(struct recorder *r, struct interaction *it)
 {
     struct buf text = {0};
+    struct buf why = {0};
     it->took_ms = (int64_t)sched_now(r->sched) - it->at_ms;
     cassette_add_interaction(&text, it);
+    if (r->rc == 0 && cassette_says_secret(buf_str(&text), &why)) {
+        r->rc = err_set(&r->error, ERR_INPUT,
+                        "the recording ends before an interaction that holds %.*s, which could not "
+                        "be hidden",
+                        STR_FMT(buf_str(&why)));
+    }
     append(r, &text);
+    buf_free(&why);
     r->written += r->rc == 0 ? 1 : 0;
     buf_free(&text);
 }

@@ -406,12 +406,16 @@ static void list_events(struct str body, struct buf *list)
 
 void cassette_find_in_text(struct str text, struct buf *parts)
 {
-    find_text(text, 1, parts);
+    if (cassette_may_hold_credential(text)) {
+        find_text(text, 1, parts);
+    }
 }
 
 void cassette_find_in_json(struct str json, struct buf *parts)
 {
-    find_json(json, 1, parts);
+    if (cassette_may_hold_credential(json)) {
+        find_json(json, 1, parts);
+    }
 }
 
 static void find_body(struct str body, struct buf *parts)

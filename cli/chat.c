@@ -475,7 +475,7 @@ static void close_chat(struct chat *c)
     if (c->rig != NULL) {
         bool over = rig_outcome(c->rig, &o);
         if (over) {
-            c->status = exit_worse(c->status, report_replay(&o.replay, c->flags.strict));
+            c->status = exit_worse(c->status, report_replay(&o.replay, c->flags.cassettes.strict));
         }
         if (over && !line_edits(c->lines) && rig_leftover_fails(&o)) {
             tell("%.*s", STR_FMT(o.leftover));

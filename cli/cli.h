@@ -111,13 +111,6 @@ bool plain_number(struct str s);
  * holds. */
 int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CHECK;
 
-/* Flags that several verbs share; each NULL means the flag was not given. ERR_USAGE,
- * ERR_UNSUPPORTED. */
-int mode_parse(const char *mode, enum eval_source source, bool *overwrite,
-               struct err *e) MUST_CHECK;
-/* --match and --strict, which go with --replay. */
-int match_parse(const char *match, bool strict, enum eval_source source, enum cassette_match *out,
-                struct err *e) MUST_CHECK;
 /* The table that --prices names, owned by the caller; NULL for NULL. Errors as prices_load. */
 int prices_open(const char *path, struct prices **out, struct err *e) MUST_CHECK;
 /* NULL is fine. */
@@ -129,6 +122,38 @@ int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
 /* The wire format of a provider's name; Chat Completions for NULL. */
 enum wire_format provider_format(const char *provider);
+
+/* ---- replay.c: how cassettes are recorded and replayed ---- */
+
+/* The flags; NULL and false = not given. `mode` is read by those who have it. */
+struct replay_flags {
+    const char *mode, *match, *speed, *rechunk, *max_age;
+    bool strict;
+    struct option_list ignore, normalise;
+};
+enum { REPLAY_OPTIONS = 7 };
+/* Writes the options that fill *f, all but --mode, to out; returns how many they are. */
+size_t replay_options(struct replay_flags *f, struct option *out);
+
+/* What the flags come to where answers come from `source`. *rules: what out->rules points to, owned
+ * by the caller in any case; NULL = none. ERR_USAGE. */
+int replay_parse(const struct replay_flags *f, enum eval_source source, struct eval_cassettes *out,
+                 struct rules **rules, struct err *e) MUST_CHECK;
+
+/* "30d", "12h", "90m" in milliseconds, as --max-age has it. ERR_USAGE. */
+int age_parse(const char *text, int64_t *ms, struct err *e) MUST_CHECK;
+
+/* Their help. */
+#define REPLAY_HELP                                                                                \
+    "  --mode once|new_episodes|all  --record, where a cassette is there: replay it; replay it\n"  \
+    "                      and add what it lacks; record anew (default: an error)\n"               \
+    "  --match body|order|relaxed  by meaning (default), by position, the nearest meaning\n"       \
+    "  --strict            unused recordings, drift and age: exit 3\n"                             \
+    "  --ignore PATH       a part of requests that does not count: metadata.user\n"                \
+    "  --normalise PATH=REGEX=>TEXT  text in them that counts as TEXT\n"                           \
+    "  --max-age 30d       warn of older recordings (d, h, m)\n"                                   \
+    "  --speed xN|real     replay in real time, or N times as fast\n"                              \
+    "  --rechunk N|random  replay bodies in other pieces\n"
 
 /* ---- settings.c: how the loop behaves ---- */
 
@@ -240,15 +265,16 @@ void approver_end(struct approver *a);
 /* The flags of a run; NULL, false and -1 = not given. */
 struct run_flags {
     const char *model, *provider, *base_url, *tools, *system, *budget, *fake, *replay, *record,
-        *mode, *match, *trace, *temperature, *prices, *decisions;
-    bool strict, stream;
+        *trace, *temperature, *prices, *decisions;
+    bool stream;
+    struct replay_flags cassettes;
     int64_t max_tokens, seed; /* seed 0 = not given */
     struct settings settings;
     struct live_flags live;
 };
 #define RUN_FLAGS_NONE                                                                             \
     ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE, .live = LIVE_FLAGS_NONE})
-enum { RUN_OPTIONS = 19 + SETTINGS_OPTIONS + LIVE_OPTIONS };
+enum { RUN_OPTIONS = 17 + REPLAY_OPTIONS + SETTINGS_OPTIONS + LIVE_OPTIONS };
 /* Writes the options that fill *f to out, which has room for RUN_OPTIONS, and returns how many they
  * are: a run that goes on takes no --system and --seed. */
 size_t run_options(struct run_flags *f, enum going how, struct option *out);
@@ -271,13 +297,7 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
     "  --max-tokens N      likewise\n"                                                             \
     "  --seed N            of ids and jitter\n"                                                    \
     "\n"                                                                                           \
-    "replay and record\n"                                                                          \
-    "  --match body|order  how requests find their recording: the same meaning (default), or the " \
-    "k-th\n"                                                                                       \
-    "                      request to a path gets the k-th answer, differences listed as drift\n"  \
-    "  --strict            unused recordings and drift are failures (exit 3)\n"                    \
-    "  --mode once|all     recording: refuse an existing file (default), or replace it\n"          \
-    "\n"                                                                                           \
+    "replay and record\n" REPLAY_HELP "\n"                                                         \
     "the run\n"                                                                                    \
     "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "       \
     "default);\n"                                                                                  \
@@ -290,6 +310,7 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out);
 
 /* A rig's options out of flags, with what they point to. */
 struct setup {
+    struct rules *rules;
     struct rig_options rig; /* without prompt, identity, mend and callbacks */
     struct kernel_config settings;
     struct arena *arena;

@@ -18,11 +18,9 @@ static const char help_text[] =
     "clock\n"
     "  --fake              each task's own script\n"
     "  --record DIR        a live endpoint, recorded into DIR\n"
-    "  --mode once|all     recording: refuse existing files (default), or replace them; the "
-    "recording\n"
-    "                      of a trial that ends in an error is set aside as TASK.failed.yaml\n"
-    "  --match body|order  replay: how requests find their recording\n"
-    "  --strict            replay: unused recordings and drift are errors (exit 3)\n"
+    "                      The recording of a trial that ends in an error is set aside as\n"
+    "                      TASK.failed.yaml. --mode once goes on where this was "
+    "interrupted\n" REPLAY_HELP
     "  --model NAME  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  "
     "--seed N\n"
     "                      as for assay run; {task} in the URL stands for the task's id\n"
@@ -31,7 +29,10 @@ static const char help_text[] =
     "  --filter TAG        only tasks with this tag\n"
     "  --task ID,...       only these tasks\n"
     "  --trials N          trials a task (default: as the set says)\n"
-    "  --jobs N            sessions in flight (default 16); results are the same for every N\n"
+    "  --jobs N            sessions in flight (default 16); results are the same for every N. "
+    "Fewer\n"
+    "                      where the limit on open files (ulimit -n) says so, which --verbose "
+    "tells\n"
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
     "  --prices FILE       what models cost, instead of the table that comes with the program\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
@@ -60,25 +61,25 @@ struct request {
     struct words words;
     struct arena *arena;
     struct prices *prices;
+    struct rules *rules;
     bool json;
 };
 
-enum { EVAL_OPTIONS = 22 };
+enum { EVAL_OPTIONS = 20 };
 
 static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
-    const char *replay = NULL, *record = NULL, *mode = NULL, *match = NULL, *table = NULL;
+    const char *replay = NULL, *record = NULL, *table = NULL;
+    struct replay_flags how = {.mode = NULL};
     struct eval_options *o = &q->options;
     bool fake = false;
     int64_t seed = 0;
-    struct option options[EVAL_OPTIONS + LIVE_OPTIONS] = {
+    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS] = {
         {"replay", OPTION_TEXT, &replay, 0, 0},
         {"record", OPTION_TEXT, &record, 0, 0},
         {"fake", OPTION_FLAG, &fake, 0, 0},
-        {"mode", OPTION_TEXT, &mode, 0, 0},
-        {"match", OPTION_TEXT, &match, 0, 0},
+        {"mode", OPTION_TEXT, &how.mode, 0, 0},
         {"provider", OPTION_TEXT, &o->provider, 0, 0},
-        {"strict", OPTION_FLAG, &o->strict, 0, 0},
         {"stream", OPTION_FLAG, &o->stream, 0, 0},
         {"json", OPTION_FLAG, &q->json, 0, 0},
         {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
@@ -95,7 +96,9 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
         {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
     live_options(&q->live_flags, options + EVAL_OPTIONS);
-    int rc = options_parse(options, EVAL_OPTIONS + LIVE_OPTIONS, argc, argv, &q->words, e);
+    size_t n = EVAL_OPTIONS + LIVE_OPTIONS;
+    n += replay_options(&how, options + n);
+    int rc = options_parse(options, n, argc, argv, &q->words, e);
     if (rc != 0) {
         return rc;
     }
@@ -111,11 +114,8 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
                                  : EVAL_LIVE;
     o->cassettes = replay != NULL ? replay : record;
     o->seed = (uint64_t)seed;
-    enum cassette_match how = CASSETTE_BODY;
-    rc = mode_parse(mode, o->source, &o->overwrite, e);
-    rc = rc != 0 ? rc : match_parse(match, o->strict, o->source, &how, e);
+    rc = replay_parse(&how, o->source, &o->how, &q->rules, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
-    o->match_order = how == CASSETTE_ORDER;
     rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
     o->prices = q->prices;
@@ -203,6 +203,7 @@ static int run(int argc, char **argv)
         .options = {.jobs = 16}, .live_flags = LIVE_FLAGS_NONE, .arena = arena_new()};
     int status = evaluate(argc, argv, &q);
     prices_free(q.prices);
+    cassette_rules_free(q.rules);
     arena_free(q.arena);
     return status;
 }

@@ -225,6 +225,19 @@ static int check_ca(const char *path, struct arena *arena, struct err *e)
 
 /* ---- all together ---- */
 
+/* More would only fail. */
+static int check_in_flight(int64_t n, struct err *e)
+{
+    size_t most = n < 0 ? 0 : transport_connections_max();
+    if (n < 0 || (uint64_t)n <= most) {
+        return 0;
+    }
+    return err_set(e, ERR_USAGE,
+                   "--max-in-flight %lld: the limit on open files (ulimit -n) lets %zu connections "
+                   "be; raise it, or ask for fewer",
+                   (long long)n, most);
+}
+
 static int64_t given_or(int64_t given, int64_t otherwise)
 {
     return given >= 0 ? given : otherwise;
@@ -242,6 +255,7 @@ int live_open(const struct live_flags *f, enum wire_format format, const char *b
     int rc = parse_timeout(f->timeout, &out->settings.deadlines, e);
     rc = rc != 0 ? rc : parse_headers(&f->headers, arena, &out->settings, e);
     rc = rc != 0 ? rc : check_ca(f->ca, arena, e);
+    rc = rc != 0 ? rc : check_in_flight(f->max_in_flight, e);
     rc = rc != 0 || !calls ? rc : base_url_check(out->base_url, e);
     if (rc == 0 && calls) {
         bool azure = endpoint_is_azure(out->base_url) && format != WIRE_MESSAGES;

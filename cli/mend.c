@@ -27,7 +27,8 @@ static void add_word(struct buf *out, const char *word)
  * words it takes. */
 static bool is_for_replay(const char *word, int *words)
 {
-    static const char *const with_value[] = {"--match", "--mode", "--out"};
+    static const char *const with_value[] = {"--match", "--mode",    "--out",
+                                             "--speed", "--rechunk", "--max-age"};
     for (size_t i = 0; i < sizeof with_value / sizeof with_value[0]; i++) {
         size_t n = strlen(with_value[i]);
         if (strncmp(word, with_value[i], n) == 0 && (word[n] == '\0' || word[n] == '=')) {

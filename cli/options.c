@@ -231,42 +231,6 @@ int budget_parse(const char *text, struct budget *budget, struct err *e)
     return 0;
 }
 
-int mode_parse(const char *mode, enum eval_source source, bool *overwrite, struct err *e)
-{
-    *overwrite = false;
-    if (mode == NULL || (source == EVAL_REPLAY && strcmp(mode, "none") == 0)) {
-        return 0;
-    }
-    if (source != EVAL_RECORD) {
-        return err_set(e, ERR_USAGE, "--mode %s goes with --record", mode);
-    }
-    if (strcmp(mode, "once") == 0 || strcmp(mode, "all") == 0) {
-        *overwrite = strcmp(mode, "all") == 0;
-        return 0;
-    }
-    return err_set(e, strcmp(mode, "new_episodes") == 0 ? ERR_UNSUPPORTED : ERR_USAGE,
-                   "--mode %s: this version records with once (refuse an existing file) or all "
-                   "(replace it)",
-                   mode);
-}
-
-int match_parse(const char *match, bool strict, enum eval_source source, enum cassette_match *out,
-                struct err *e)
-{
-    *out = CASSETTE_BODY;
-    if (source != EVAL_REPLAY && (match != NULL || strict)) {
-        return err_set(e, ERR_USAGE, "--%s goes with --replay", match != NULL ? "match" : "strict");
-    }
-    if (match == NULL || strcmp(match, "body") == 0) {
-        return 0;
-    }
-    if (strcmp(match, "order") == 0) {
-        *out = CASSETTE_ORDER;
-        return 0;
-    }
-    return err_set(e, ERR_USAGE, "--match wants body or order, got \"%s\"", match);
-}
-
 int prices_open(const char *path, struct prices **out, struct err *e)
 {
     *out = NULL;

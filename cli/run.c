@@ -223,7 +223,7 @@ static int report(struct running *r)
     } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
         tell_run_status(&o);
     }
-    status = exit_worse(status, report_replay(&o.replay, r->request->flags.strict));
+    status = exit_worse(status, report_replay(&o.replay, r->request->flags.cassettes.strict));
     if (rig_leftover_fails(&o)) {
         tell("%.*s", STR_FMT(o.leftover));
         status = exit_worse(status, EXIT_FAILED);

@@ -9,11 +9,11 @@ enum { NEW_ONLY = 2 };
 
 size_t run_options(struct run_flags *f, enum going how, struct option *out)
 {
-    const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS] = {
+    const struct option options[RUN_OPTIONS - REPLAY_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS] = {
         {"system", OPTION_TEXT, &f->system, 0, 0},
         {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"record", OPTION_TEXT, &f->record, 0, 0},
-        {"mode", OPTION_TEXT, &f->mode, 0, 0},
+        {"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0},
         {"model", OPTION_TEXT, &f->model, 0, 0},
         {"provider", OPTION_TEXT, &f->provider, 0, 0},
         {"base-url", OPTION_TEXT, &f->base_url, 0, 0},
@@ -21,17 +21,16 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out)
         {"budget", OPTION_TEXT, &f->budget, 0, 0},
         {"fake", OPTION_TEXT, &f->fake, 0, 0},
         {"replay", OPTION_TEXT, &f->replay, 0, 0},
-        {"match", OPTION_TEXT, &f->match, 0, 0},
         {"trace", OPTION_TEXT, &f->trace, 0, 0},
         {"prices", OPTION_TEXT, &f->prices, 0, 0},
         {"decisions", OPTION_TEXT, &f->decisions, 0, 0},
         {"temperature", OPTION_TEXT, &f->temperature, 0, 0},
-        {"strict", OPTION_FLAG, &f->strict, 0, 0},
         {"stream", OPTION_FLAG, &f->stream, 0, 0},
         {"max-tokens", OPTION_INT, &f->max_tokens, 1, 1 << 30}};
     size_t first = how == GOING_NEW ? 0 : NEW_ONLY;
-    size_t n = RUN_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS - first;
+    size_t n = RUN_OPTIONS - REPLAY_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS - first;
     memcpy(out, options + first, n * sizeof *out);
+    n += replay_options(&f->cassettes, out + n);
     settings_options(&f->settings, out + n);
     live_options(&f->live, out + n + SETTINGS_OPTIONS);
     return n + SETTINGS_OPTIONS + LIVE_OPTIONS;
@@ -47,7 +46,7 @@ static int choose_source(const struct run_flags *f, struct rig_options *o, struc
                 : f->record != NULL ? EVAL_RECORD
                                     : EVAL_LIVE;
     o->path = f->fake != NULL ? f->fake : f->replay != NULL ? f->replay : f->record;
-    return mode_parse(f->mode, o->source, &o->overwrite, e);
+    return 0;
 }
 
 /* Of the provider that a flag or the log names. */
@@ -63,7 +62,7 @@ static int check_flags(struct setup *s, const struct run_flags *f, struct err *e
     struct rig_options *o = &s->rig;
     int rc = choose_source(f, o, e);
     if (rc == 0) {
-        rc = match_parse(f->match, f->strict, o->source, &o->match, e);
+        rc = replay_parse(&f->cassettes, o->source, &o->how, &s->rules, e);
     }
     if (rc == 0) {
         rc = provider_check(f->provider, e);
@@ -147,6 +146,7 @@ void setup_close(struct setup *s)
     prices_free(s->prices);
     resumed_free(s->resumed);
     arena_free(s->arena);
+    cassette_rules_free(s->rules);
 }
 
 int report_replay(const struct player_report *p, bool strict)

@@ -3,6 +3,7 @@
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
+#include "cassettes/cassette.h"
 #include "goldens/golden.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/limiter.h"
@@ -113,18 +114,27 @@ struct live_settings {
 /* Makes a new loop call so; live: whether it calls a model (s NULL: nothing is done). */
 void live_prepare(struct loop *loop, const struct live_settings *s, bool live);
 
+/* How cassettes are recorded and replayed. */
+struct eval_cassettes {
+    enum cassette_mode mode;   /* EVAL_RECORD */
+    enum cassette_match match; /* where something is replayed, like the rest */
+    bool strict;               /* what only is a warning otherwise is an error */
+    const struct rules *rules; /* also for what is recorded; NULL = none */
+    struct rechunk rechunk;
+    uint32_t speed; /* thousandths of the recorded one, in real time; 0 = at once. EVAL_REPLAY */
+    int64_t max_age_ms; /* 0 = any */
+};
+
 struct eval_options {
     const char *const *sets;
     size_t n_sets;
     enum eval_source source;
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
-    bool overwrite;        /* EVAL_RECORD: --mode all */
     /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
      * trial's miss adds --task where there is none. */
     const char *mend;
-    bool match_order;
-    bool strict;
+    struct eval_cassettes how;
     const char *model;           /* NULL = the cassette's or script's, or MODEL */
     const char *provider;        /* as wire_provider names it; NULL = the cassette's, or openai */
     const struct prices *prices; /* NULL = as shipped */
@@ -164,6 +174,7 @@ struct eval_trial {
                          */
     int code; /* of an error: ERR_MISS, ERR_INPUT (a bad cassette), ERR_NET, ERR_IO …; else 0 */
     size_t drifts;
+    bool recorded; /* EVAL_RECORD: something was, and it ended well */
 };
 
 /* Whether there was a run at all: not where its cassette was missing, for example. What such a
@@ -200,7 +211,7 @@ struct eval_report {
     struct eval_trial *trials; /* in the order of the set, then trial */
     size_t n;
     struct eval_summary summary;
-    size_t recorded; /* EVAL_RECORD: cassettes of trials that ended well */
+    size_t recorded; /* EVAL_RECORD: cassettes that were made or added to */
     bool interrupted;
     int exit_status; /* errors count beyond what is allowed */
 };

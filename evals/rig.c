@@ -22,14 +22,15 @@ struct rig {
     int64_t started_at_ms;
     struct sched *sched;
     struct toolbox *local;
-    struct toolbox *tools; /* local, or a wrapper that somebody else owns */
-    struct transport *transport;
-    bool own_transport;
+    struct toolbox *tools;       /* local, or a wrapper that somebody else owns */
+    struct transport *transport; /* fake or live, owned; NULL in a replay */
+    struct transport *model;     /* that, or a wrapper that somebody else owns */
     struct llm *llm;
     struct session *session;
     struct fake_script *script;
     struct fake_session *fake;
-    struct cassette *cassette;
+    struct cassette *cassette; /* with a recorder: what it goes on with */
+    struct rules *rules;       /* the cassette's and the options' */
     struct player *player;
     struct recorder *recorder;
     struct appender *trace; /* opened with the first line */
@@ -120,9 +121,72 @@ static void adopt_provider(struct rig *r, struct str uri)
     }
 }
 
-static int load_cassette(struct rig *r, struct err *e)
+/* A recording that is too old is an error where that is asked for, else a warning. */
+static int check_age(struct rig *r, struct err *e)
 {
-    int rc = cassette_load(r->options.path, &r->cassette, &r->warning, e);
+    const struct eval_cassettes *how = &r->options.how;
+    struct buf text = {0};
+    int rc = 0;
+    if (how->max_age_ms > 0 &&
+        !cassette_is_young(r->cassette, clock_unix_ms(), how->max_age_ms, &text)) {
+        struct str mend = r->options.mend;
+        buf_fmt(&text, "%s%.*s", mend.n > 0 ? "; to record it anew: " : "", STR_FMT(mend));
+        rc = how->strict ? err_set(e, ERR_MISS, "%.*s", STR_FMT(buf_str(&text))) : 0;
+        buf_addz(&r->warning, r->warning.n > 0 ? "\n" : "");
+        buf_add(&r->warning, buf_str(&text));
+    }
+    buf_free(&text);
+    return rc;
+}
+
+/* What is added to a cassette is found by the rules of its head, which stay as they are. */
+static int join_rules(struct rig *r, struct err *e)
+{
+    const struct rules *asked = r->options.how.rules;
+    r->rules = cassette_rules_new();
+    int rc = cassette_rules_add_all(r->rules, r->cassette->rules, e);
+    size_t n = cassette_rules_count(r->rules);
+    rc = rc != 0 ? rc : cassette_rules_add_all(r->rules, asked, e);
+    if (rc == 0 && r->options.source == EVAL_RECORD && cassette_rules_count(r->rules) > n) {
+        rc = err_at(e, ERR_INPUT, r->cassette->path, 0, 0,
+                    "its head has other rules than --ignore and --normalise: put them there, or "
+                    "record anew with --mode all");
+    }
+    return rc;
+}
+
+/* The settings that are open as in the first request; a replay needs one. */
+static int adopt_session(struct rig *r, struct err *e)
+{
+    struct buf why = {0};
+    const struct cassette *c = r->cassette;
+    const struct interaction *first = cassette_session(c, &why);
+    int rc = 0;
+    if (first != NULL) {
+        adopt_request(r, first->request_json);
+        adopt_provider(r, first->uri);
+    }
+    if (r->options.resume == NULL && (c->place.requests > 0 || c->place.calls > 0)) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0,
+                    "holds the rest of a run, behind its first %lld requests: assay resume LOG "
+                    "--replay replays it",
+                    (long long)c->place.requests);
+    } else if (first == NULL && r->options.source == EVAL_REPLAY) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
+    } else if (first != NULL && r->config.model.n == 0) {
+        rc =
+            err_at(e, ERR_INPUT, c->path, first->line, 1, "its first request %s: give --model NAME",
+                   first->request_json == NULL ? "is no JSON" : "names no model");
+    }
+    buf_free(&why);
+    return rc;
+}
+
+static int load_cassette(struct rig *r, const char *path, struct err *e)
+{
+    int rc = cassette_load(path, &r->cassette, &r->warning, e);
+    rc = rc != 0 ? rc : check_age(r, e);
+    rc = rc != 0 ? rc : join_rules(r, e);
     if (rc != 0) {
         return rc;
     }
@@ -134,26 +198,33 @@ static int load_cassette(struct rig *r, struct err *e)
     if (c->started_at.n > 0) {
         r->config.started_at = c->started_at;
     }
-    struct buf why = {0};
-    const struct interaction *first = cassette_session(c, &why);
-    if (r->options.resume == NULL && (c->place.requests > 0 || c->place.calls > 0)) {
-        rc = err_at(e, ERR_INPUT, c->path, 0, 0,
-                    "holds the rest of a run, behind its first %lld requests: assay resume LOG "
-                    "--replay replays it",
-                    (long long)c->place.requests);
-    } else if (first == NULL) {
-        rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
-    } else {
-        adopt_request(r, first->request_json);
-        adopt_provider(r, first->uri);
-        if (r->config.model.n == 0) {
-            rc = err_at(e, ERR_INPUT, c->path, first->line, 1,
-                        "its first request %s: give --model NAME",
-                        first->request_json == NULL ? "is no JSON" : "names no model");
+    return adopt_session(r, e);
+}
+
+/* What becomes of a cassette that is there already. One that is only replayed makes a replay of the
+ * whole run: there is nothing in it then that could call a model. */
+static int load_recording(struct rig *r, struct err *e)
+{
+    struct rig_options *o = &r->options;
+    const char *base = o->base != NULL ? o->base : o->path;
+    switch (o->how.mode) {
+    case CASSETTE_NEW:
+    case CASSETTE_ALL: break;
+    case CASSETTE_ONCE:
+        if (path_exists(base)) {
+            o->source = EVAL_REPLAY;
+            o->path = base;
+            return load_cassette(r, base, e);
         }
+        break;
+    case CASSETTE_NEW_EPISODES:
+        if (path_exists(base)) {
+            return load_cassette(r, base, e);
+        }
+        break;
     }
-    buf_free(&why);
-    return rc;
+    live_identity(r);
+    return 0;
 }
 
 /* What the source needs before there is a clock. */
@@ -162,9 +233,9 @@ static int load(struct rig *r, struct err *e)
     r->config.model = r->options.model;
     switch (r->options.source) {
     case EVAL_FAKE: return load_script(r, e);
-    case EVAL_REPLAY: return load_cassette(r, e);
-    case EVAL_LIVE:
-    case EVAL_RECORD: live_identity(r); return 0;
+    case EVAL_REPLAY: return load_cassette(r, r->options.path, e);
+    case EVAL_RECORD: return load_recording(r, e);
+    case EVAL_LIVE: live_identity(r); return 0;
     }
     return 0;
 }
@@ -189,48 +260,78 @@ static struct cassette_place place_of(struct rig *r)
     return (struct cassette_place){(int64_t)from->requests, (int64_t)from->n_calls};
 }
 
+/* Puts a player in front of model and tools. live, fallback: who answers what it does not hold. */
+static void connect_player(struct rig *r, struct transport *live, struct toolbox *fallback)
+{
+    const struct player_options play = {.cassette = r->cassette,
+                                        .match = r->options.how.match,
+                                        .rules = r->rules,
+                                        .rechunk = r->options.how.rechunk,
+                                        .sched = r->sched,
+                                        .mend = r->options.mend,
+                                        .fallback = fallback,
+                                        .runs_without = runs_without,
+                                        .ctx = r,
+                                        .live = live};
+    r->player = player_new(&play);
+    r->model = player_transport(r->player);
+    r->tools = player_toolbox(r->player);
+}
+
+static int connect_recorder(struct rig *r, struct err *e)
+{
+    const struct rig_options *o = &r->options;
+    const struct recorder_options record = {.path = o->path,
+                                            .overwrite =
+                                                o->how.mode == CASSETTE_ALL || o->base != NULL,
+                                            .run = r->config.run,
+                                            .seed = r->config.seed,
+                                            .started_at = r->config.started_at,
+                                            .place = place_of(r),
+                                            .rules = o->how.rules,
+                                            .after = r->cassette,
+                                            .sched = r->sched};
+    int rc = recorder_new(&record, &r->recorder, e);
+    if (rc != 0) {
+        return rc;
+    }
+    r->model = recorder_transport(r->recorder, r->transport);
+    r->tools = recorder_toolbox(r->recorder, r->local);
+    if (r->cassette != NULL) {
+        connect_player(r, r->model, r->tools);
+    }
+    return 0;
+}
+
 static int connect_source(struct rig *r, struct loop *loop, struct err *e)
 {
-    struct recorder_options record = {.path = r->options.path,
-                                      .overwrite = r->options.overwrite,
-                                      .run = r->config.run,
-                                      .seed = r->config.seed,
-                                      .started_at = r->config.started_at,
-                                      .place = place_of(r),
-                                      .sched = r->sched};
-    struct player_options play = {.cassette = r->cassette,
-                                  .match = r->options.match,
-                                  .sched = r->sched,
-                                  .mend = r->options.mend,
-                                  .fallback = r->local,
-                                  .runs_without = runs_without,
-                                  .ctx = r};
     r->tools = r->local;
     switch (r->options.source) {
     case EVAL_FAKE:
         r->transport = transport_fake(r->fake, r->sched);
-        r->own_transport = true;
+        r->model = r->transport;
         return 0;
-    case EVAL_REPLAY:
-        r->player = player_new(&play);
-        r->transport = player_transport(r->player);
-        r->tools = player_toolbox(r->player);
-        return 0;
+    case EVAL_REPLAY: connect_player(r, NULL, r->local); return 0;
     case EVAL_LIVE:
     case EVAL_RECORD:
         r->transport =
             limiter_transport(limiter_of(loop), transport_curl(loop, r->sched, r->live.deadlines));
-        r->own_transport = true;
+        r->model = r->transport;
         break;
     }
-    if (r->options.source == EVAL_LIVE) {
-        return 0;
+    return r->options.source == EVAL_RECORD ? connect_recorder(r, e) : 0;
+}
+
+/* Whatever is replayed has a clock of its own, until something live comes. */
+static struct sched *clock_of(const struct rig *r, struct loop *loop)
+{
+    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+    if (live && r->cassette == NULL) {
+        return sched_real(loop);
     }
-    int rc = recorder_new(&record, &r->recorder, e);
-    if (rc == 0) {
-        r->tools = recorder_toolbox(r->recorder, r->local);
-    }
-    return rc;
+    return r->options.source == EVAL_REPLAY && r->options.how.speed > 0
+               ? sched_paced(loop, r->options.how.speed)
+               : sched_virtual(loop);
 }
 
 void live_prepare(struct loop *loop, const struct live_settings *s, bool live)
@@ -396,8 +497,6 @@ static enum wire_format format_of(const struct rig *r)
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
-    struct transport *transport =
-        r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
@@ -409,7 +508,7 @@ static void start_session(struct rig *r)
                                         .sched = r->sched,
                                         .note = on_note,
                                         .note_ctx = r};
-    r->llm = llm_endpoint(transport, &endpoint);
+    r->llm = llm_endpoint(r->model, &endpoint);
     struct session_options session = {
         .config = r->config,
         .prompt = o->prompt,
@@ -559,7 +658,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    r->sched = is_live(r) ? sched_real(loop) : sched_virtual(loop);
+    r->sched = clock_of(r, loop);
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
     if (rc == 0 && r->options.resume != NULL) {
@@ -636,6 +735,7 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
     }
     out->note = buf_str(&r->note);
     out->calls = calls_made(r, &out->n_calls);
+    out->recorded = r->recorder == NULL ? 0 : recorder_count(r->recorder);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
     }
@@ -707,12 +807,12 @@ int rig_free(struct rig *r, struct err *e)
         r->llm->ops->free(r->llm);
     }
     int rc = close_trace(r, e);
+    player_free(r->player);
     if (r->recorder != NULL) {
         int closed = recorder_close(r->recorder, rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
     }
-    player_free(r->player);
-    if (r->own_transport) {
+    if (r->transport != NULL) {
         r->transport->ops->free(r->transport);
     }
     if (r->local != NULL) {
@@ -723,6 +823,7 @@ int rig_free(struct rig *r, struct err *e)
     fake_session_free(r->fake);
     fake_free(r->script);
     cassette_free(r->cassette);
+    cassette_rules_free(r->rules);
     buf_free(&r->warning);
     buf_free(&r->note);
     arena_free(r->arena);

@@ -14,8 +14,8 @@ struct resumed; /* resume.h */
 struct rig_options {
     enum eval_source source;
     const char *path; /* the script, or the cassette to replay or to write; NULL for EVAL_LIVE */
-    bool overwrite;   /* EVAL_RECORD: an existing cassette is replaced */
-    enum cassette_match match;
+    const char *base; /* EVAL_RECORD: the cassette that may be there; NULL = path */
+    struct eval_cassettes how;
     const struct toolset *tools; /* must outlive the rig, like all views here */
     /* A run to go on with, which this one takes the kernel of; NULL = a new run. Run id, seed,
      * start and system message are then the log's, so are the model (n 0), the tools (NULL, which
@@ -41,10 +41,9 @@ struct rig_options {
     struct str temperature; /* number text; n 0 = not sent */
     int64_t max_tokens;     /* -1 = not sent */
     uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
-    struct str
-        mend; /* EVAL_REPLAY: the command that records anew, shown under a miss; n 0 = none */
-    struct str identity; /* names the run where nothing else does: its hash is the run id under
-                            EVAL_FAKE and for recordings of other programs */
+    struct str mend;        /* the command that records anew, shown under a miss; n 0 = none */
+    struct str identity;    /* names the run where nothing else does: its hash is the run id under
+                               EVAL_FAKE and for recordings of other programs */
     /* Where the event log goes, "-" = standard output; NULL = nowhere. An existing file is replaced
      * when the first event comes: a run that cannot begin leaves it alone. */
     const char *trace;
@@ -59,9 +58,9 @@ struct rig_options {
 };
 
 /* Loads what is named and starts the run in the loop's next turn. ERR_NOT_FOUND, ERR_INPUT, ERR_IO,
- * ERR_LIMIT: the script or cassette. ERR_EXISTS: the cassette to write is there already. ERR_USAGE:
- * no model is named. ERR_IO also: the program of a command tool is not there, where the run
- * would start it. */
+ * ERR_LIMIT: the script or cassette. ERR_EXISTS: the cassette to write is there already. ERR_MISS:
+ * it is too old, which is an error. ERR_USAGE: no model is named. ERR_IO also: the program of a
+ * command tool is not there, where the run would start it. */
 int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
             struct err *e) MUST_CHECK;
 
@@ -82,7 +81,8 @@ struct rig_outcome {
     struct str model;              /* that was asked */
     const struct eval_call *calls; /* made, without a terminal tool's */
     size_t n_calls;
-    struct player_report replay; /* EVAL_REPLAY: misses, drift, unused interactions */
+    size_t recorded;             /* interactions that were written */
+    struct player_report replay; /* of a replay: misses, drift, unused interactions */
     const char *script;          /* EVAL_FAKE: its file, which no log names; else NULL */
     struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
     struct str warning;          /* of loading the cassette; n 0 = none */

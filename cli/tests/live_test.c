@@ -19,6 +19,29 @@ static const struct loopback_answer busy = {
     .bytes = "HTTP/1.1 429 Too Many Requests\r\nretry-after-ms: 5\r\nConnection: close\r\n\r\n"
              "{\"error\":{\"message\":\"slow down\"}}"};
 
+/* What the limit on open files does not let be is told. */
+static void few_files(void)
+{
+    const char *set = write_text(testing_dir(), "set.yaml",
+                                 "version: 1\nname: many\ntasks:\n- {id: a, prompt: A}\n");
+    const struct program_options with = {.program = "/bin/sh"};
+    const char *assay = path_of("%s/assay", BUILD_DIR);
+    const struct ran *r =
+        ASSAY_WITH(&with, "-c",
+                   path_of("ulimit -n 300; exec %s run --base-url http://127.0.0.1:9 --model m "
+                           "--max-in-flight 5000 Hi.",
+                           assay));
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "ulimit -n");
+    CHECK_ERR(r, "lets 236 connections");
+    r = ASSAY_WITH(&with, "-c",
+                   path_of("ulimit -n 300; exec %s eval %s --base-url http://127.0.0.1:9 --model m "
+                           "--trials 70 --jobs 70 --verbose --out %s/run",
+                           assay, set, testing_dir()));
+    CHECK_STATUS(r, 4);
+    CHECK_ERR(r, "67 sessions in flight, not 70: the limit on open files is 300 (ulimit -n)");
+}
+
 /* Each is refused in one line, which never shows a value. */
 static void mistakes(void)
 {
@@ -177,5 +200,6 @@ TESTS(live, {"live_mistakes_are_told_and_no_value_is_shown", mistakes},
       {"live_key_files_are_closed_to_others", key_files},
       {"live_keys_come_from_their_providers_variable", key_variables},
       {"live_deadlines_are_named_when_they_pass", deadlines},
+      {"live_sessions_are_as_many_as_files_may_be_open", few_files},
       {"live_limits_are_heeded_and_told_when_asked", limits},
       {"live_proxies_are_those_of_the_environment", proxies})

@@ -280,8 +280,8 @@ static void torn(void)
     CHECK_ERR(r, "torn-2.yaml: the recording was cut off in interaction 3, which is left out");
     r = ASSAY("cassette", "check", path);
     CHECK_STATUS(r, 0);
-    CU_ASSERT_EQUAL(count_of(r->out, "torn-2.yaml"), 1);
-    CHECK_OUT(r, "the recording was cut off in interaction 3, which is left out [torn]");
+    CU_ASSERT_EQUAL(count_of(r->out, "torn-2.yaml"), 2); /* with the command that mends it */
+    CHECK_OUT(r, "the recording was cut off in interaction 3, which is left out; to drop it: ");
     r = ASSAY("cassette", "show", path);
     CU_ASSERT_EQUAL(count_of(r->err, "torn-2.yaml"), 1);
     r = ASSAY("cassette", "show", "--json", path);

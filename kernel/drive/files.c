@@ -19,6 +19,7 @@
 enum {
     READ_BYTES = 64 * 1024,
     TEMP_TRIES = 16,
+    LOCKS_BYTES_MAX = 1 << 20,
     WRITER_WAIT_MS = 2000, /* for somebody who writes to a named pipe */
     FILES_OPEN_MAX = 1 << 16,
     FILES_OPEN_GUESS = 256 /* where the system does not say */
@@ -391,6 +392,34 @@ static int take_file(int fd, enum append_mode mode)
     return mode == APPEND_TRUNCATE && ftruncate(fd, 0) != 0 ? errno : 0;
 }
 
+/* The process that has a file locked, as Linux tells it in lines such as
+ * "1: FLOCK  ADVISORY  WRITE 708 08:01:13248 0 EOF"; 0 = not known. */
+static long lock_holder(const char *path)
+{
+    struct arena *arena = arena_new();
+    struct str text = {NULL, 0};
+    struct stat st;
+    long holder = 0;
+    if (stat(path, &st) == 0 &&
+        file_read(arena, "/proc/locks", LOCKS_BYTES_MAX, &text, NULL) == 0) {
+        while (text.n > 0 && holder == 0) {
+            size_t end = str_find(text, STR("\n"));
+            long pid = 0;
+            unsigned major_id = 0, minor_id = 0;
+            uintmax_t inode = 0;
+            const char *line = arena_cstr(arena, str_slice(text, 0, end));
+            if (sscanf(line, "%*d: FLOCK %*s %*s %ld %x:%x:%ju", &pid, &major_id, &minor_id,
+                       &inode) == 4 &&
+                inode == (uintmax_t)st.st_ino) {
+                holder = pid;
+            }
+            text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
+        }
+    }
+    arena_free(arena);
+    return holder;
+}
+
 static int open_failed(const char *path, int reason, struct err *e)
 {
     if (path_is_dir(path)) {
@@ -401,8 +430,13 @@ static int open_failed(const char *path, int reason, struct err *e)
                       "exists already and is not overwritten; remove it or name another file");
     }
     if (reason == EWOULDBLOCK) {
+        char who[40] = "";
+        long pid = lock_holder(path);
+        if (pid > 0) {
+            snprintf(who, sizeof who, " (process %ld)", pid);
+        }
         return err_at(e, ERR_IO, path, 0, 0,
-                      "another run is writing it; wait for its end or name another file");
+                      "another run is writing it%s; wait for its end or name another file", who);
     }
     return fail_io(e, path, "cannot write", reason);
 }

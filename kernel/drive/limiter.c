@@ -14,6 +14,8 @@ enum {
     TOLD_MS_MIN = 1000   /* shorter waits are nobody's business */
 };
 
+#define NO_CALL UINT64_MAX
+
 struct limiter {
     struct sched *clock;
     bool own_clock;
@@ -275,6 +277,7 @@ struct transport *limiter_transport(struct limiter *l, struct transport *inner)
     t->transport.ops = &ops;
     t->limiter = l;
     t->inner = inner;
+    t->newest.number = NO_CALL;
     return &t->transport;
 }
 
@@ -282,6 +285,7 @@ void limiter_used(struct transport *transport, int64_t tokens)
 {
     struct limited *t = (struct limited *)transport;
     limits_used(t->limiter->limits, t->newest, tokens);
+    t->newest.number = NO_CALL; /* the next reply may be none of ours: a recording's */
 }
 
 /* ---- limiters ---- */

@@ -308,6 +308,25 @@ static void ends_let_others_start(void)
     end();
 }
 
+/* A reply that none of its calls brought changes nothing. */
+static void tokens_are_those_of_its_calls(void)
+{
+    begin((struct limits_options){.tpm = 100, .in_flight = 100});
+    limiter_used(t.transport, 1000);
+    call('a');
+    limiter_used(t.transport, 99);
+    limiter_used(t.transport, 1);
+    call('b');
+    CU_ASSERT_EQUAL(t.started, 2);
+    call('c');
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.started_at[2], 60000);
+    for (size_t i = 0; i < 3; i++) {
+        answer(i, 200);
+    }
+    end();
+}
+
 static void waiting_calls_can_be_stopped(void)
 {
     begin((struct limits_options){.in_flight = 1});
@@ -339,4 +358,5 @@ TESTS(limits, {"limits_count_requests_in_a_window_that_slides", requests_a_minut
       {"limits_that_last_long_are_tried_once_a_minute", long_limits_are_tried},
       {"limiter_starts_calls_in_order", calls_start_in_order},
       {"limiter_starts_calls_as_others_end", ends_let_others_start},
+      {"limiter_counts_the_tokens_of_its_calls", tokens_are_those_of_its_calls},
       {"limiter_stops_calls_that_wait", waiting_calls_can_be_stopped})
