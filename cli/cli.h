@@ -140,6 +140,11 @@ size_t replay_options(struct replay_flags *f, struct option *out);
 int replay_parse(const struct replay_flags *f, enum eval_source source, struct eval_cassettes *out,
                  struct rules **rules, struct err *e) MUST_CHECK;
 
+/* What the flags come to for a server whose source is set; *rules as above. ERR_USAGE. */
+struct serve_options;
+int serve_cassettes(const struct replay_flags *f, struct serve_options *o, struct rules **rules,
+                    struct err *e) MUST_CHECK;
+
 /* "30d", "12h", "90m" in milliseconds, as --max-age has it. ERR_USAGE. */
 int age_parse(const char *text, int64_t *ms, struct err *e) MUST_CHECK;
 

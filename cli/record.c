@@ -21,7 +21,10 @@ static const char record_help[] =
     "  -o, --out PATH      the cassette to write; a folder (with a / at its end) gets one a "
     "session:\n"
     "                      main.yaml, or NAME.yaml for requests below URL/s/NAME\n"
-    "  --mode once|all     refuse an existing cassette (default), or replace it\n"
+    "  --mode once|new_episodes|all  a cassette that is there is replayed; replayed, and what it "
+    "lacks\n"
+    "                      added; recorded anew (default: an error, before the program begins)\n"
+    "  --ignore, --normalise  what of requests does not count: as assay run has them\n"
     "  --upstream URL      the endpoint, for all providers\n"
     "\n"
     "example\n"
@@ -35,8 +38,7 @@ static const char replay_help[] =
     "Its output and exit status pass through, but a request that is not recorded makes it 3.\n"
     "\n"
     "  --strict            recordings that were not used make it 3, too\n"
-    "  --match body|order  how requests find their recording (see assay run --help)\n"
-    "  --speed real|none   wait as long as the recording did, or not at all (default)\n"
+    "  --match, --speed, --rechunk, --ignore, --normalise  how: as assay run has them\n"
     "\n"
     "example\n"
     "  assay replay cassettes/tests.yaml -- pytest -q\n";
@@ -77,9 +79,15 @@ static int run_command(struct wrapped *w, const struct serve *v, char **argv, st
     struct arena *arena = arena_new();
     const char *root = arena_printf(arena, "%.*s", STR_FMT(serve_url(v))).p;
     const char *v1 = arena_printf(arena, "%s/v1", root).p;
+    const char *direct = getenv("NO_PROXY") != NULL ? getenv("NO_PROXY") : getenv("no_proxy");
+    direct = arena_printf(arena, "%s%s127.0.0.1", direct != NULL ? direct : "",
+                          direct != NULL && direct[0] != '\0' ? "," : "")
+                 .p;
     const struct child_variable variables[] = {
         {"OPENAI_BASE_URL", v1},      {"OPENAI_API_BASE", v1},     {"OPENAI_API_HOST", root},
         {"ANTHROPIC_BASE_URL", root}, {"ANTHROPIC_API_URL", root}, {"ASSAY_BASE_URL", root},
+        {"NO_PROXY", direct},         {"no_proxy", direct}, /* we are no further than this machine
+                                                             */
     };
     struct child_options o = {
         .loop = w->loop,
@@ -112,7 +120,7 @@ static int status_of(struct serve *v, const struct serve_options *o, bool strict
              "ANTHROPIC_BASE_URL?");
     }
     bool unused = r.leftover > 0 || r.requests == 0;
-    return replay && (r.refused > 0 || (strict && unused)) ? EXIT_MISS : status;
+    return r.refused > 0 || (replay && strict && unused) ? EXIT_MISS : status;
 }
 
 static int wrap(struct serve_options *o, bool strict, char **argv)
@@ -154,69 +162,70 @@ static const char *upstream_of(const char *flag, const char *variable, const cha
     return flag != NULL ? flag : set != NULL && set[0] != '\0' ? set : usual;
 }
 
-static int record_parse(int argc, char **argv, struct serve_options *o, struct err *e)
+/* What both verbs are told. */
+struct flags {
+    const char *out, *upstream;
+    struct replay_flags cassettes;
+    struct words words;
+};
+
+static int parse(enum serve_source source, int argc, char **argv, struct flags *f, struct err *e)
 {
-    const char *out = NULL, *mode = NULL, *upstream = NULL;
-    const struct option options[] = {{"out", OPTION_TEXT, &out, 0, 0},
-                                     {"mode", OPTION_TEXT, &mode, 0, 0},
-                                     {"upstream", OPTION_TEXT, &upstream, 0, 0}};
-    struct words words = {0};
-    int rc = options_parse(options, 3, argc, argv, &words, e);
-    if (rc == 0 && (words.n > 0 || out == NULL)) {
+    struct option options[3 + REPLAY_OPTIONS];
+    size_t n = replay_options(&f->cassettes, options);
+    if (source == SERVE_RECORD) {
+        options[n++] = (struct option){"out", OPTION_TEXT, &f->out, 0, 0};
+        options[n++] = (struct option){"upstream", OPTION_TEXT, &f->upstream, 0, 0};
+        options[n++] = (struct option){"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0};
+    }
+    int rc = options_parse(options, n, argc, argv, &f->words, e);
+    if (rc == 0 && source == SERVE_RECORD && (f->words.n > 0 || f->out == NULL)) {
         rc = err_set(e, ERR_USAGE, "usage: assay record -o CASSETTE [options] -- COMMAND...");
     }
-    if (rc == 0) {
-        rc = mode_parse(mode, EVAL_RECORD, &o->overwrite, e);
-    }
-    o->source = SERVE_RECORD;
-    o->path = out;
-    o->real_time = true;
-    o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] =
-        str_of(upstream_of(upstream, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
-    o->upstream[WIRE_MESSAGES] =
-        str_of(upstream_of(upstream, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
-    for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES && rc == 0; f++) {
-        rc = base_url_check(o->upstream[f], e);
+    if (rc == 0 && source == SERVE_REPLAY && f->words.n != 1) {
+        rc = err_set(e, ERR_USAGE, "usage: assay replay CASSETTE [options] -- COMMAND...");
     }
     return rc;
 }
 
-static int replay_parse(int argc, char **argv, struct serve_options *o, bool *strict, struct err *e)
+static int set_upstream(const char *flag, struct serve_options *o, struct err *e)
 {
-    const char *match = NULL, *speed = NULL;
-    const struct option options[] = {{"strict", OPTION_FLAG, strict, 0, 0},
-                                     {"match", OPTION_TEXT, &match, 0, 0},
-                                     {"speed", OPTION_TEXT, &speed, 0, 0}};
-    struct words words = {0};
-    int rc = options_parse(options, 3, argc, argv, &words, e);
-    if (rc == 0 && words.n != 1) {
-        rc = err_set(e, ERR_USAGE, "usage: assay replay CASSETTE [options] -- COMMAND...");
+    int rc = 0;
+    o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] =
+        str_of(upstream_of(flag, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
+    o->upstream[WIRE_MESSAGES] =
+        str_of(upstream_of(flag, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
+    for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
+        rc = base_url_check(o->upstream[w], e);
     }
-    if (rc == 0) {
-        rc = match_parse(match, *strict, EVAL_REPLAY, &o->match, e);
-    }
-    if (rc == 0) {
-        rc = speed_parse(speed, &o->real_time, e);
-    }
-    o->source = SERVE_REPLAY;
-    o->path = words.n > 0 ? words.at[0] : NULL;
     return rc;
 }
 
 static int run(enum serve_source source, int argc, char **argv)
 {
-    struct serve_options o = {0};
+    struct serve_options o = {.source = source};
+    struct flags f = {0};
+    struct rules *rules = NULL;
     struct err e;
-    bool strict = false;
     int at = command_at(argc, argv);
     int ours = at > 0 && at <= argc && strcmp(argv[at - 1], "--") == 0 ? at - 1 : argc;
-    int rc = source == SERVE_RECORD ? record_parse(ours, argv, &o, &e)
-                                    : replay_parse(ours, argv, &o, &strict, &e);
+    int rc = parse(source, ours, argv, &f, &e);
+    bool strict = f.cassettes.strict;
+    if (rc == 0) {
+        o.path = source == SERVE_RECORD ? f.out : f.words.at[0];
+        rc = source == SERVE_RECORD ? set_upstream(f.upstream, &o, &e) : 0;
+    }
+    if (rc == 0) {
+        f.cassettes.strict = strict && source == SERVE_REPLAY;
+        rc = serve_cassettes(&f.cassettes, &o, &rules, &e);
+    }
     if (rc == 0 && at >= argc) {
         rc = err_set(&e, ERR_USAGE, "put the program behind --: assay %s … -- COMMAND…",
                      source == SERVE_RECORD ? "record" : "replay");
     }
-    return rc != 0 ? tell_error(&e) : wrap(&o, strict, argv + at);
+    int status = rc != 0 ? tell_error(&e) : wrap(&o, strict, argv + at);
+    cassette_rules_free(rules);
+    return status;
 }
 
 static int run_record(int argc, char **argv)

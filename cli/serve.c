@@ -28,12 +28,11 @@ static const char help_text[] =
     "  --port N            default: any that is free\n"
     "  --address A         default 127.0.0.1; beyond this machine only with --token-file\n"
     "  --token-file FILE   requests must bring the token in it: as x-assay-token, or as API key\n"
-    "  --match body|order  replay: how requests find their recording (see assay run --help)\n"
-    "  --mode once|all     record: refuse an existing cassette (default), or replace it\n"
-    "  --speed real|none   waits of scripts and recordings: waited, or taking no time. Default:\n"
-    "                      real for scripts, none for recordings\n"
+    "  --speed real|none   of a script: its waits are waited (default), or take no time\n"
     "  --strict            exit status 1 when a script, 3 when a recording was asked too much, or\n"
     "                      something of it was never asked for\n"
+    "  --mode, --match, --speed, --rechunk, --ignore, --normalise  of cassettes: as assay run has "
+    "them\n"
     "\n"
     "to look in\n"
     "  GET  URL/_assay/sessions   GET URL/_assay/journal[?session=NAME]\n"
@@ -45,28 +44,29 @@ static const char help_text[] =
 enum { TOKEN_BYTES_MAX = 4096, GRACE_MS = 10000 };
 
 struct flags {
-    const char *script, *replay, *record, *upstream, *address, *token_file, *match, *mode, *speed;
+    const char *script, *replay, *record, *upstream, *address, *token_file;
     int64_t port;
-    bool strict;
+    struct replay_flags cassettes;
 };
 
 static int parse(int argc, char **argv, struct flags *f, struct err *e)
 {
-    const struct option options[] = {
+    const struct option own[] = {
         {"script", OPTION_TEXT, &f->script, 0, 0},
         {"replay", OPTION_TEXT, &f->replay, 0, 0},
         {"record", OPTION_TEXT, &f->record, 0, 0},
         {"upstream", OPTION_TEXT, &f->upstream, 0, 0},
         {"address", OPTION_TEXT, &f->address, 0, 0},
         {"token-file", OPTION_TEXT, &f->token_file, 0, 0},
-        {"match", OPTION_TEXT, &f->match, 0, 0},
-        {"mode", OPTION_TEXT, &f->mode, 0, 0},
-        {"speed", OPTION_TEXT, &f->speed, 0, 0},
+        {"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0},
         {"port", OPTION_INT, &f->port, 0, 65535},
-        {"strict", OPTION_FLAG, &f->strict, 0, 0},
     };
+    enum { OWN = sizeof own / sizeof own[0] };
+    struct option options[OWN + REPLAY_OPTIONS];
+    memcpy(options, own, sizeof own);
+    size_t n = OWN + replay_options(&f->cassettes, options + OWN);
     struct words words = {0};
-    int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, &words, e);
+    int rc = options_parse(options, n, argc, argv, &words, e);
     if (rc == 0 && words.n > 0) {
         rc = err_set(e, ERR_USAGE, "\"%s\" is one word too many; see assay serve --help",
                      words.at[0]);
@@ -89,15 +89,27 @@ static int source_of(const struct flags *f, struct serve_options *o, struct err 
     if ((o->source == SERVE_RECORD) != (f->upstream != NULL)) {
         return err_set(e, ERR_USAGE, "--record goes with --upstream URL: the endpoint to record");
     }
-    if (o->source != SERVE_REPLAY && f->match != NULL) {
-        return err_set(e, ERR_USAGE, "--match goes with --replay");
+    o->real_time = true;
+    return o->source == SERVE_RECORD ? base_url_check(str_of(f->upstream), e) : 0;
+}
+
+int serve_cassettes(const struct replay_flags *f, struct serve_options *o, struct rules **rules,
+                    struct err *e)
+{
+    static const enum eval_source sources[] = {
+        [SERVE_SCRIPT] = EVAL_FAKE, [SERVE_REPLAY] = EVAL_REPLAY, [SERVE_RECORD] = EVAL_RECORD};
+    struct eval_cassettes how;
+    int rc = replay_parse(f, sources[o->source], &how, rules, e);
+    if (rc == 0 && how.max_age_ms > 0) {
+        rc = err_set(e, ERR_USAGE,
+                     "--max-age is of run and eval: try assay cassette check --max-age");
     }
-    if (o->source != SERVE_RECORD && f->mode != NULL) {
-        return err_set(e, ERR_USAGE, "--mode goes with --record");
-    }
-    o->real_time = o->source != SERVE_REPLAY;
-    int rc = speed_parse(f->speed, &o->real_time, e);
-    return rc == 0 && o->source == SERVE_RECORD ? base_url_check(str_of(f->upstream), e) : rc;
+    o->mode = how.mode;
+    o->match = how.match;
+    o->rules = how.rules;
+    o->rechunk = how.rechunk;
+    o->speed = how.speed;
+    return rc;
 }
 
 /* What the callbacks of a server that runs know. */
@@ -151,7 +163,7 @@ static int report(struct serve *v, enum serve_source source, bool strict)
     if (!strict || (r.leftover == 0 && r.refused == 0)) {
         return EXIT_OK;
     }
-    return source == SERVE_REPLAY ? EXIT_MISS : EXIT_FAILED;
+    return source == SERVE_SCRIPT ? EXIT_FAILED : EXIT_MISS;
 }
 
 static int serve(const struct serve_options *o, bool strict)
@@ -184,6 +196,7 @@ static int run(int argc, char **argv)
     struct flags f = {0};
     struct err e;
     struct arena *arena = arena_new();
+    struct rules *rules = NULL;
     struct serve_options o = {
         .limits = SERVER_LIMITS_DEFAULT, .sessions_max = 100000, .note = on_note};
     int rc = parse(argc, argv, &f, &e);
@@ -192,11 +205,14 @@ static int run(int argc, char **argv)
         o.port = (uint16_t)f.port;
         rc = source_of(&f, &o, &e);
     }
-    if (rc == 0 && f.match != NULL) {
-        rc = match_parse(f.match, false, EVAL_REPLAY, &o.match, &e);
+    bool strict = f.cassettes.strict;
+    if (rc == 0 && o.source == SERVE_SCRIPT) { /* the other flags are of cassettes */
+        rc = speed_parse(f.cassettes.speed, &o.real_time, &e);
+        f.cassettes.speed = NULL;
     }
-    if (rc == 0 && f.mode != NULL) {
-        rc = mode_parse(f.mode, EVAL_RECORD, &o.overwrite, &e);
+    if (rc == 0) {
+        f.cassettes.strict = false; /* here it is about how the server ends */
+        rc = serve_cassettes(&f.cassettes, &o, &rules, &e);
     }
     if (rc == 0 && f.token_file != NULL) {
         rc = file_read(arena, f.token_file, TOKEN_BYTES_MAX, &o.token, &e);
@@ -210,9 +226,10 @@ static int run(int argc, char **argv)
         status = tell_error(&e);
     } else {
         o.loop = loop_new();
-        status = serve(&o, f.strict);
+        status = serve(&o, strict);
         loop_free(o.loop);
     }
+    cassette_rules_free(rules);
     arena_free(arena);
     return status;
 }

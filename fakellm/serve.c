@@ -217,19 +217,15 @@ static void session_close(struct session *s)
         }
     }
     source_close(s);
-    sched_free(s->sched);
     arena_free(s->arena);
     s->serve->journals_bytes -= s->journal_bytes;
     s->journal_bytes = 0;
-    s->sched = NULL;
     s->arena = NULL;
 }
 
 static int session_open(struct session *s, struct err *e)
 {
-    struct serve *v = s->serve;
     s->arena = arena_new();
-    s->sched = v->options.real_time ? sched_real(v->options.loop) : sched_virtual(v->options.loop);
     s->journal = NULL;
     s->n_journal = s->cap_journal = s->requests = s->refused = 0;
     return source_open(s, e);

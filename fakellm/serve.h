@@ -28,9 +28,12 @@ struct serve_options {
     const char *path;
     struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; /v1 at their end is
                                not doubled */
-    bool overwrite; /* SERVE_RECORD: existing cassettes are replaced when their session begins */
-    enum cassette_match match; /* SERVE_REPLAY */
-    bool real_time; /* waits of a script or recording are waited; else they take no time */
+    enum cassette_mode mode;   /* SERVE_RECORD: what becomes of a cassette that is there */
+    enum cassette_match match; /* where something is replayed */
+    const struct rules *rules; /* also for what is recorded; NULL = none. Outlives the server */
+    struct rechunk rechunk;    /* where something is replayed */
+    uint32_t speed;            /* SERVE_REPLAY: thousandths of the recorded one; 0 = at once */
+    bool real_time;            /* SERVE_SCRIPT: its waits are waited; else they take no time */
     struct server_limits limits;
     size_t sessions_max;
     /* One line for people: a miss, a mismatch, an upstream that cannot be reached. */

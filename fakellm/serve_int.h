@@ -34,6 +34,7 @@ struct session {
     struct transport *transport; /* what answers: of the script, the player or the recorder */
     struct fake_session *fake;
     struct player *player;
+    struct cassette *cassette; /* SERVE_RECORD: one that was there */
     struct recorder *recorder;
     struct transport *upstream;
     struct entry *journal;

@@ -17,20 +17,25 @@ static bool is_one_cassette(const char *path)
     return str_ends(str_of(path), ".yaml") && !path_is_dir(path);
 }
 
+static int load_cassette(const struct serve *v, const char *path, struct cassette **out,
+                         struct err *e)
+{
+    struct buf warning = {0};
+    int rc = cassette_load(path, out, &warning, e);
+    if (rc == 0 && warning.n > 0 && v->options.note != NULL) {
+        v->options.note(v->options.ctx, buf_str(&warning));
+    }
+    buf_free(&warning);
+    return rc;
+}
+
 static int source_load(struct serve *v, const char *path, struct str name, struct err *e)
 {
     struct source *s = &v->sources[v->n_sources];
     *s = (struct source){.name = arena_str(v->arena, name)};
-    struct buf warning = {0};
     int rc = v->options.source == SERVE_SCRIPT ? fake_load(path, &s->script, e)
-                                               : cassette_load(path, &s->cassette, &warning, e);
-    if (rc == 0) {
-        v->n_sources++;
-        if (warning.n > 0 && v->options.note != NULL) {
-            v->options.note(v->options.ctx, buf_str(&warning));
-        }
-    }
-    buf_free(&warning);
+                                               : load_cassette(v, path, &s->cassette, e);
+    v->n_sources += rc == 0;
     return rc;
 }
 
@@ -58,10 +63,10 @@ static int target_check(const struct serve *v, struct err *e)
     if (!is_one_cassette(v->options.path)) {
         return dir_make(v->options.path, e);
     }
-    if (!v->options.overwrite && path_exists(v->options.path)) {
-        return err_at(
-            e, ERR_EXISTS, v->options.path, 0, 0,
-            "a cassette exists already: --mode all records it anew, another path keeps it");
+    if (v->options.mode == CASSETTE_NEW && path_exists(v->options.path)) {
+        return err_at(e, ERR_EXISTS, v->options.path, 0, 0,
+                      "a cassette exists already: --mode all records it anew, new_episodes adds "
+                      "what it lacks, once replays it, another path keeps it");
     }
     return 0;
 }
@@ -110,32 +115,46 @@ static void open_script(struct session *s, const struct source *from)
     s->transport = transport_fake(s->fake, s->sched);
 }
 
-static void open_cassette(struct session *s, const struct source *from)
+/* live: answers what the cassette does not hold; NULL = nothing does. */
+static void open_cassette(struct session *s, const struct cassette *from, struct transport *live)
 {
-    struct player_options o = {
-        .cassette = from->cassette, .match = s->serve->options.match, .sched = s->sched};
+    const struct serve_options *so = &s->serve->options;
+    struct player_options o = {.cassette = from,
+                               .match = so->match,
+                               .rules = so->rules,
+                               .rechunk = so->rechunk,
+                               .sched = s->sched,
+                               .live = live};
     s->player = player_new(&o);
     s->transport = player_transport(s->player);
 }
 
-static int open_upstream(struct session *s, struct err *e)
+/* The file that the session is recorded into. */
+static int recording_path(const struct session *s, const char **out, struct err *e)
+{
+    const char *path = s->serve->options.path;
+    if (!is_one_cassette(path)) {
+        *out = arena_printf(s->arena, "%s/%.*s.yaml", path, STR_FMT(s->name)).p;
+        return 0;
+    }
+    *out = path;
+    return str_is(s->name, "main")
+               ? 0
+               : err_set(e, ERR_NOT_FOUND,
+                         "all is recorded into %s: for sessions of their own name a folder", path);
+}
+
+static int open_recorder(struct session *s, const char *path, struct err *e)
 {
     struct serve *v = s->serve;
-    struct str file = arena_printf(s->arena, "%s/%.*s.yaml", v->options.path, STR_FMT(s->name));
-    if (is_one_cassette(v->options.path)) {
-        file = str_of(v->options.path);
-        if (!str_is(s->name, "main")) {
-            return err_set(e, ERR_NOT_FOUND,
-                           "all is recorded into %s: for sessions of their own name a folder",
-                           v->options.path);
-        }
-    }
     struct recorder_options o = {
-        .path = file.p,
-        .overwrite = v->options.overwrite,
+        .path = path,
+        .overwrite = v->options.mode == CASSETTE_ALL,
         .run = arena_printf(s->arena, "%012llx", (unsigned long long)(random_u64() >> 16)),
         .seed = random_u64() >> 11,
         .started_at = time_text(s->arena, clock_unix_ms()),
+        .rules = v->options.rules,
+        .after = s->cassette,
         .sched = s->sched,
     };
     int rc = recorder_new(&o, &s->recorder, e);
@@ -146,12 +165,42 @@ static int open_upstream(struct session *s, struct err *e)
     return rc;
 }
 
+/* What was recorded before is replayed, where the mode says so; the rest is asked and recorded. */
+static int open_recording(struct session *s, struct err *e)
+{
+    enum cassette_mode mode = s->serve->options.mode;
+    const char *path = NULL;
+    int rc = recording_path(s, &path, e);
+    bool replays =
+        rc == 0 && (mode == CASSETTE_ONCE || mode == CASSETTE_NEW_EPISODES) && path_exists(path);
+    if (replays) {
+        rc = load_cassette(s->serve, path, &s->cassette, e);
+    }
+    s->sched = replays ? sched_virtual(s->serve->options.loop) : sched_real(s->serve->options.loop);
+    if (rc == 0 && !(replays && mode == CASSETTE_ONCE)) {
+        rc = open_recorder(s, path, e);
+    }
+    if (rc == 0 && replays) {
+        open_cassette(s, s->cassette, s->recorder != NULL ? s->transport : NULL);
+    }
+    return rc;
+}
+
+static struct sched *clock_of(const struct serve_options *o)
+{
+    if (o->source == SERVE_REPLAY && o->speed > 0) {
+        return sched_paced(o->loop, o->speed);
+    }
+    return o->source == SERVE_SCRIPT && o->real_time ? sched_real(o->loop) : sched_virtual(o->loop);
+}
+
 int source_open(struct session *s, struct err *e)
 {
     struct serve *v = s->serve;
     if (v->options.source == SERVE_RECORD) {
-        return open_upstream(s, e);
+        return open_recording(s, e);
     }
+    s->sched = clock_of(&v->options);
     const struct source *from = source_find(v, s->name);
     if (from == NULL) {
         return err_set(e, ERR_NOT_FOUND, "there is no %s/%.*s%s for session \"%.*s\"",
@@ -161,7 +210,7 @@ int source_open(struct session *s, struct err *e)
     if (v->options.source == SERVE_SCRIPT) {
         open_script(s, from);
     } else {
-        open_cassette(s, from);
+        open_cassette(s, from->cassette, NULL);
     }
     return 0;
 }
@@ -188,6 +237,10 @@ void source_close(struct session *s)
     }
     fake_session_free(s->fake);
     player_free(s->player);
+    cassette_free(s->cassette);
+    sched_free(s->sched);
+    s->cassette = NULL;
+    s->sched = NULL;
     s->recorder = NULL;
     s->upstream = NULL;
     s->transport = NULL;

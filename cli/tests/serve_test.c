@@ -162,7 +162,7 @@ static void serve_words(void)
         {{"serve", "--record", "a"}, "--upstream"},
         {{"serve", "--script", "/nowhere/a.yaml"}, "/nowhere/a.yaml"},
         {{"serve", "--script", "a", "--match", "order"}, "--match goes with --replay"},
-        {{"serve", "--script", "a", "--mode", "all"}, "--mode goes with --record"},
+        {{"serve", "--script", "a", "--mode", "all"}, "--mode all goes with --record"},
         {{"serve", "--script", "a", "--port", "70000"}, "--port"},
         {{"serve", "--record", "a", "--upstream", "ftp://x"}, "http"},
         {{"serve", "--script", "a", "b"}, "one word too many"},
@@ -253,6 +253,41 @@ static void kept(void)
     CHECK_TEXT(read_text(cassette, NULL), "mine");
 }
 
+static const struct ran *record_one(const struct server *s, const char *cassette, const char *mode,
+                                    const char *prompt)
+{
+    struct program_options o = {.more = s->more};
+    return ASSAY_WITH(&o, "record", "-o", cassette, "--mode", mode, "--", PROGRAM, "run", "--model",
+                      "fake-1", prompt);
+}
+
+/* The upstream counts: what is replayed does not reach it. */
+static void modes(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--strict", "--script",
+          write_text(dir, "s.script.yaml",
+                     "version: 1\nsteps:\n- reply: {text: One.}\n- reply: {text: Two.}\n"
+                     "- reply: {text: Three.}\n"));
+    CHECK_TEXT(record_one(&s, cassette, "once", "a")->out, "One.\n");
+    const struct ran *r = record_one(&s, cassette, "once", "a");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "One.\n");
+    r = record_one(&s, cassette, "once", "b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "c.yaml");
+    CHECK_TEXT(record_one(&s, cassette, "new_episodes", "a")->out, "One.\n");
+    CHECK_TEXT(record_one(&s, cassette, "new_episodes", "b")->out, "Two.\n");
+    CHECK_TEXT(record_one(&s, cassette, "once", "a")->out, "One.\n");
+    CHECK_TEXT(record_one(&s, cassette, "once", "b")->out, "Two.\n");
+    CHECK_TEXT(record_one(&s, cassette, "all", "b")->out, "Three.\n");
+    r = record_one(&s, cassette, "once", "a");
+    CHECK_STATUS(r, 3);
+    CHECK_STATUS(server_end(&s), 0);
+}
+
 /* Two programs of one recording: each session of a folder is a file. */
 static void folder(void)
 {
@@ -283,4 +318,5 @@ TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"record_of_a_program_replays_without_its_upstream", wrapped},
       {"record_passes_input_output_and_status_through", passes_on},
       {"record_never_begins_over_a_cassette", kept},
+      {"record_replays_or_adds_to_what_is_there_as_its_mode_says", modes},
       {"record_into_a_folder_makes_a_file_a_session", folder})

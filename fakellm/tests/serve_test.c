@@ -504,7 +504,6 @@ static void record_and_replay(void)
                      "- reply: {text: hello, chunk: {bytes: 2}}\n"
                      "- fault: {kind: reset, after_bytes: 20}\n");
     struct serve_options o = options(SERVE_RECORD, cassettes);
-    o.real_time = true;
     for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
         o.upstream[f] = arena_printf(t.arena, "%.*s/v1", STR_FMT(serve_url(upstream)));
     }
@@ -555,7 +554,6 @@ static void existing_cassette(void)
     begin();
     const char *dir = testing_dir();
     struct serve_options o = options(SERVE_RECORD, write_file(dir, "main.yaml", "kept"));
-    o.real_time = true;
     o.upstream[WIRE_CHAT] = STR("http://127.0.0.1:1/v1");
     int rc = serve_new(&o, &v, &e);
     CU_ASSERT_EQUAL(rc, ERR_EXISTS);
@@ -577,7 +575,6 @@ static void no_upstream(void)
 {
     begin();
     struct serve_options o = options(SERVE_RECORD, testing_dir());
-    o.real_time = true;
     o.upstream[WIRE_CHAT] = STR("http://127.0.0.1:1");
     struct serve *v = serve_with(&o);
     CHECK_TEXT(ask(v, (struct asked){NULL, CHAT, NULL, chat_hi}), "");
