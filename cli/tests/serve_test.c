@@ -277,7 +277,7 @@ static void modes(void)
     CHECK_TEXT(r->out, "One.\n");
     r = record_one(&s, cassette, "once", "b");
     CHECK_STATUS(r, 3);
-    CHECK_ERR(r, "c.yaml");
+    CHECK_ERR(r, "not in the cassette");
     CHECK_TEXT(record_one(&s, cassette, "new_episodes", "a")->out, "One.\n");
     CHECK_TEXT(record_one(&s, cassette, "new_episodes", "b")->out, "Two.\n");
     CHECK_TEXT(record_one(&s, cassette, "once", "a")->out, "One.\n");

@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -254,7 +255,12 @@ static struct client *client_of(struct MHD_Connection *connection)
 static void stopped(struct server *s)
 {
     void (*done)(void *arg) = s->stopped;
-    if (done != NULL && s->exchanges == NULL) {
+    for (const struct exchange *x = s->exchanges; x != NULL && done != NULL; x = x->next) {
+        if (x->state != EXCHANGE_READING) { /* who has not asked yet is not waited for */
+            return;
+        }
+    }
+    if (done != NULL) {
         s->stopped = NULL;
         done(s->stopped_arg);
     }
@@ -318,15 +324,31 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     stopped(s);
 }
 
+/* Whether the client has said its last word in the middle of its request. */
+static bool request_is_cut(const struct exchange *x)
+{
+    int unread = 0;
+    int fd = client_of(x->connection)->fd;
+    return x->state == EXCHANGE_READING && ioctl(fd, FIONREAD, &unread) == 0 && unread == 0;
+}
+
 static void on_client_gone(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
     struct exchange *x = poll->data;
+    if (x->state == EXCHANGE_READING && !request_is_cut(x)) {
+        return; /* it is told again when the library has read what is there */
+    }
+    if (x->state == EXCHANGE_READING) { /* the library would wait */
+        shutdown(client_of(x->connection)->fd, SHUT_RDWR);
+    }
     uv_close((uv_handle_t *)x->gone, free_handle);
     x->gone = NULL;
     exchange_abort(x);
-    wake_soon(x);
+    if (x->state != EXCHANGE_READING) {
+        wake_soon(x);
+    }
 }
 
 static void watch_client(struct exchange *x)
@@ -522,13 +544,15 @@ static enum MHD_Result take_header(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-static void take_headers(struct exchange *x, const char *method)
+/* False when there are too many. */
+static bool take_headers(struct exchange *x, const char *method)
 {
     struct taking t = {.x = x, .headers = arena_array(x->arena, HEADERS_MAX, sizeof *t.headers)};
-    lib.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &t);
+    int n = lib.MHD_get_connection_values(x->connection, MHD_HEADER_KIND, take_header, &t);
     x->request.method = arena_str(x->arena, str_of(method));
     x->request.headers = t.headers;
     x->request.n_headers = t.n;
+    return n >= 0 && (size_t)n == t.n;
 }
 
 /* Whether the request says that its body is larger than may be. */
@@ -547,7 +571,6 @@ static enum MHD_Result ask(struct exchange *x)
     client_unlink(client_of(x->connection));
     x->state = EXCHANGE_ASKED;
     x->request.body = buf_str(&x->upload);
-    watch_client(x);
     x->server->options.request(x->server->options.ctx, x, &x->request);
     suspend(x); /* an answer that is there already goes out in the next turn */
     return MHD_YES;
@@ -566,7 +589,10 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct exchange *x = *context;
     if (x->request.headers == NULL) {
         client_of(x->connection)->early = NULL;
-        take_headers(x, method);
+        if (!take_headers(x, method)) {
+            return refuse(x, 431, "{\"error\":{\"message\":\"the request has too many headers\"}}");
+        }
+        watch_client(x);
         return says_too_large(x)
                    ? refuse(x, 413, "{\"error\":{\"message\":\"the request is too large\"}}")
                    : MHD_YES;

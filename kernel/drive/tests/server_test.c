@@ -333,6 +333,28 @@ static void header_too_large(void)
     finish();
 }
 
+/* A body that is shorter than was said, of a client that says no more but wants to hear. */
+static void half_closed(void)
+{
+    static const char *const said[] = {
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678",
+        "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 9\r\n\r\n12345678",
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"};
+    struct peer p[3];
+    begin(SERVER_LIMITS_DEFAULT);
+    for (size_t i = 0; i < 3; i++) {
+        peer_open(&p[i]);
+        peer_say(&p[i], str_of(said[i]));
+        shutdown(p[i].fd, SHUT_WR);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        peer_read(&p[i], NULL);
+        peer_close(&p[i]);
+    }
+    CU_ASSERT_EQUAL(t.asked.n, 0);
+    finish();
+}
+
 /* A header that never ends, a body that never comes, and a client that says nothing at all. */
 static void slow(void)
 {
@@ -505,6 +527,7 @@ TESTS(server, {"server_sends_a_whole_answer_with_its_length_and_keeps_the_connec
       {"server_refuses_a_body_beyond_its_limit", too_large},
       {"server_refuses_headers_beyond_their_limit", header_too_large},
       {"server_closes_on_who_keeps_a_request_back", slow},
+      {"server_closes_on_who_says_less_than_a_request_and_no_more", half_closed},
       {"server_tells_when_a_client_reads_too_slowly", slow_reader},
       {"server_answers_or_closes_on_what_is_no_request", garbage},
       {"server_stops_when_the_answers_under_way_have_ended", stop},
