@@ -22,7 +22,13 @@
 #include <unistd.h>
 #include <uv.h>
 
-enum { HEADERS_MAX = 256, READ_BYTES = 16 << 10, SWEEP_MS = 1000, SPARE_DESCRIPTORS = 64 };
+enum {
+    HEADERS_MAX = 256,
+    READ_BYTES = 16 << 10,
+    SWEEP_MS = 1000,
+    LOOKS_MAX = 16,
+    SPARE_DESCRIPTORS = 64
+};
 
 /* ---- the library ---- */
 
@@ -99,7 +105,10 @@ struct client {
     bool owes;
     uint64_t since; /* owes: loop time */
     int fd;
+    uv_poll_t *gone;        /* tells when the client has said its last word; NULL = it was told */
+    int unread, looks;      /* of the client's last words: how often it was as much */
     struct exchange *early; /* whose headers are not complete: nobody else knows it */
+    struct exchange *asked; /* whose answer is due or under way */
 };
 
 enum exchange_state {
@@ -127,8 +136,7 @@ struct exchange {
     struct http_header *headers;
     size_t n_headers;
     struct buf unsent;
-    size_t sent;     /* bytes of unsent that were taken */
-    uv_poll_t *gone; /* tells when the client closes while nothing is sent */
+    size_t sent; /* bytes of unsent that were taken */
     void *data;
 };
 
@@ -142,9 +150,6 @@ static void exchange_free(struct exchange *x)
     *x->link = x->next;
     if (x->next != NULL) {
         x->next->link = x->link;
-    }
-    if (x->gone != NULL) {
-        uv_close((uv_handle_t *)x->gone, free_handle);
     }
     buf_free(&x->upload);
     buf_free(&x->unsent);
@@ -217,29 +222,6 @@ static void on_sweep(uv_timer_t *timer)
         struct client *c = s->first;
         client_unlink(c);
         shutdown(c->fd, SHUT_RDWR);
-    }
-}
-
-static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    struct server *s = cls;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        struct client *c = mem_zero(sizeof *c);
-        const union MHD_ConnectionInfo *info =
-            lib.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        c->server = s;
-        c->fd = info != NULL ? (int)info->connect_fd : -1;
-        *context = c;
-        client_owes(c);
-    } else if (*context != NULL) {
-        struct client *c = *context;
-        client_unlink(c);
-        if (c->early != NULL) {
-            exchange_free(c->early);
-        }
-        free(c);
-        *context = NULL;
     }
 }
 
@@ -318,51 +300,82 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
         loop_undefer(s->options.loop, wake, x);
     }
     client_of(connection)->early = NULL;
+    client_of(connection)->asked = NULL;
     client_owes(client_of(connection));
     exchange_free(x);
     *context = NULL;
     stopped(s);
 }
 
-/* Whether the client has said its last word in the middle of its request. */
-static bool request_is_cut(const struct exchange *x)
+static void client_unwatch(struct client *c)
 {
-    int unread = 0;
-    int fd = client_of(x->connection)->fd;
-    return x->state == EXCHANGE_READING && ioctl(fd, FIONREAD, &unread) == 0 && unread == 0;
+    if (c->gone != NULL) {
+        uv_close((uv_handle_t *)c->gone, free_handle);
+        c->gone = NULL;
+    }
 }
 
+/* The client closed, or says no more. Where an answer is under way nobody wants it; else the
+ * library would wait for the rest of a request that does not come. */
 static void on_client_gone(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    struct exchange *x = poll->data;
-    if (x->state == EXCHANGE_READING && !request_is_cut(x)) {
-        return; /* it is told again when the library has read what is there */
+    struct client *c = poll->data;
+    int unread = 0;
+    if (c->asked == NULL && ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0) {
+        c->looks = unread == c->unread ? c->looks + 1 : 0;
+        c->unread = unread;
+        if (c->looks < LOOKS_MAX) {
+            pump_soon(c->server);
+            return; /* it is told again when the library has read some of what is there */
+        }
     }
-    if (x->state == EXCHANGE_READING) { /* the library would wait */
-        shutdown(client_of(x->connection)->fd, SHUT_RDWR);
-    }
-    uv_close((uv_handle_t *)x->gone, free_handle);
-    x->gone = NULL;
-    exchange_abort(x);
-    if (x->state != EXCHANGE_READING) {
-        wake_soon(x);
+    client_unwatch(c);
+    if (c->asked == NULL) {
+        shutdown(c->fd, SHUT_RDWR);
+    } else {
+        exchange_abort(c->asked);
+        wake_soon(c->asked);
     }
 }
 
-static void watch_client(struct exchange *x)
+static void client_watch(struct client *c)
 {
-    const union MHD_ConnectionInfo *info =
-        lib.MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     uv_poll_t *poll = mem_zero(sizeof *poll);
-    if (info == NULL || uv_poll_init(loop_uv(x->server->options.loop), poll, info->connect_fd)) {
+    if (uv_poll_init(loop_uv(c->server->options.loop), poll, c->fd) != 0) {
         free(poll);
         return;
     }
-    poll->data = x;
-    x->gone = poll;
+    poll->data = c;
+    c->gone = poll;
     (void)uv_poll_start(poll, UV_DISCONNECT, on_client_gone);
+    uv_unref((uv_handle_t *)poll);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *s = cls;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct client *c = mem_zero(sizeof *c);
+        const union MHD_ConnectionInfo *info =
+            lib.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        c->server = s;
+        c->fd = info != NULL ? (int)info->connect_fd : -1;
+        *context = c;
+        client_owes(c);
+        client_watch(c);
+    } else if (*context != NULL) {
+        struct client *c = *context;
+        client_unlink(c);
+        client_unwatch(c);
+        if (c->early != NULL) {
+            exchange_free(c->early);
+        }
+        free(c);
+        *context = NULL;
+    }
 }
 
 /* ---- answers ---- */
@@ -442,6 +455,7 @@ static enum MHD_Result refuse(struct exchange *x, unsigned status, const char *b
     lib.MHD_add_response_header(r, "Content-Type", "application/json");
     lib.MHD_add_response_header(r, "Connection", "close");
     x->state = EXCHANGE_ENDED;
+    client_of(x->connection)->asked = x;
     enum MHD_Result rc = lib.MHD_queue_response(x->connection, status, r);
     lib.MHD_destroy_response(r);
     return rc;
@@ -569,6 +583,7 @@ static bool says_too_large(const struct exchange *x)
 static enum MHD_Result ask(struct exchange *x)
 {
     client_unlink(client_of(x->connection));
+    client_of(x->connection)->asked = x;
     x->state = EXCHANGE_ASKED;
     x->request.body = buf_str(&x->upload);
     x->server->options.request(x->server->options.ctx, x, &x->request);
@@ -592,7 +607,6 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         if (!take_headers(x, method)) {
             return refuse(x, 431, "{\"error\":{\"message\":\"the request has too many headers\"}}");
         }
-        watch_client(x);
         return says_too_large(x)
                    ? refuse(x, 413, "{\"error\":{\"message\":\"the request is too large\"}}")
                    : MHD_YES;

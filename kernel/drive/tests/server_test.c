@@ -295,6 +295,17 @@ static void too_large(void)
     peer_say(&p, STR("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1001\r\n\r\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(peer_read(&p, NULL), "HTTP/1.1 413 "));
     peer_close(&p);
+    peer_open(&p); /* a chunk whose length does not end */
+    struct buf endless = {0};
+    buf_addz(&endless, "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5;");
+    for (int i = 0; i < 100000; i++) {
+        buf_char(&endless, 'x');
+    }
+    peer_say(&p, buf_str(&endless));
+    shutdown(p.fd, SHUT_WR);
+    peer_read(&p, NULL);
+    peer_close(&p);
+    buf_free(&endless);
     peer_open(&p); /* one that does not say how much comes */
     peer_say(&p, STR("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n258\r\n"));
     struct buf half = {0};
@@ -339,15 +350,17 @@ static void half_closed(void)
     static const char *const said[] = {
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n12345678",
         "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 9\r\n\r\n12345678",
-        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"};
-    struct peer p[3];
+        "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc", "GET ",
+        "GET / HTTP/1.1\r\nHost: h\r\nX-Half: "};
+    enum { N = sizeof said / sizeof said[0] };
+    struct peer p[N];
     begin(SERVER_LIMITS_DEFAULT);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < N; i++) {
         peer_open(&p[i]);
         peer_say(&p[i], str_of(said[i]));
         shutdown(p[i].fd, SHUT_WR);
     }
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < N; i++) {
         peer_read(&p[i], NULL);
         peer_close(&p[i]);
     }
