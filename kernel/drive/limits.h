@@ -19,9 +19,9 @@ enum limits_why {
     LIMITS_RPM,
     LIMITS_TPM,
     LIMITS_IN_FLIGHT,
-    LIMITS_PAUSE, /* the provider asked for one (Retry-After) */
-    LIMITS_REQUESTS /* the provider's own limits are used up */,
-    LIMITS_TOKENS
+    LIMITS_PAUSE,    /* the provider asked for one (Retry-After) */
+    LIMITS_REQUESTS, /* the provider's own limit of them is used up */
+    LIMITS_TOKENS    /* likewise */
 };
 
 /* How a call ended, for the number of calls at once. */
@@ -58,5 +58,5 @@ void limits_used(struct limits *l, struct limits_ticket t, int64_t tokens);
 void limits_over(struct limits *l, enum limits_end how);
 
 /* How many calls may be in flight now. */
-int64_t limits_in_flight(const struct limits *l);
+int64_t limits_in_flight_max(const struct limits *l);
 #endif

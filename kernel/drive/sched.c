@@ -8,7 +8,7 @@
 #include "kernel/drive/sched.h"
 
 #include "kernel/base/arena.h"
-#include "kernel/drive/loop.h"
+#include "kernel/drive/loop_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -209,11 +209,7 @@ static void follow_wall(struct sched *s, enum pace pace, uint32_t speed)
     s->pace = pace;
     s->speed = speed;
     set_base(s);
-    s->alarm = mem_zero(sizeof *s->alarm);
-    int rc = uv_timer_init(loop_uv(s->loop), s->alarm);
-    assert(rc == 0);
-    (void)rc;
-    s->alarm->data = s;
+    s->alarm = loop_timer_new(s->loop, s);
 }
 
 struct sched *sched_real(struct loop *loop)
@@ -239,11 +235,6 @@ void sched_make_real(struct sched *s)
     }
 }
 
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 static void sched_destroy(struct sched *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -251,7 +242,7 @@ static void sched_destroy(struct sched *s)
     }
     free(s->heap);
     if (s->alarm != NULL) {
-        uv_close((uv_handle_t *)s->alarm, free_handle);
+        loop_timer_free(s->alarm);
     }
     free(s);
 }
