@@ -51,7 +51,8 @@ struct limits_ticket limits_start(struct limits *l, int64_t tokens, uint64_t now
 bool limits_answer(struct limits *l, struct limits_ticket t, int status,
                    const struct wire_quotas *q, uint64_t now);
 
-/* It took so many tokens, which count in the place of the estimate. Also after its end. */
+/* It took so many tokens, which count in the place of the estimate; -1 = unknown: that stays. Also
+ * after its end. */
 void limits_used(struct limits *l, struct limits_ticket t, int64_t tokens);
 
 /* It is over. As many good ends as calls may be in flight let one more be. */

@@ -1,4 +1,4 @@
-/* What other files of this room keep on a loop. */
+/* What the files of this room keep on a loop, and have of it. */
 #ifndef KERNEL_DRIVE_LOOP_INT_H
 #define KERNEL_DRIVE_LOOP_INT_H
 

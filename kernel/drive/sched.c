@@ -1,7 +1,7 @@
 /* Invariants:
  * 1. Nothing is delivered from inside sched_post, sched_wake or sched_touch, only from a turn.
  * 2. `now` never passes something that is still to be delivered; so each thing comes exactly at its
- *    millisecond, under both clocks, however late the machine is.
+ *    millisecond, under each clock, however late the machine is.
  * 3. Within one millisecond tool results (order > 0) come by rising order; one that would come too
  *    late for that is put off by a millisecond.
  * 4. While a virtual clock is held nothing is delivered. */
