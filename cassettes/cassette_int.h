@@ -154,6 +154,10 @@ struct str cassette_request_path(struct str uri);
  * NULL. */
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out);
 
+/* The key of a JSON body that holds nothing to hide. Of one that does it is no recording's key:
+ * what is hidden stands in none. */
+struct key cassette_key_as_sent(struct str method, struct str uri, const struct val *json);
+
 /* The same by rules (NULL = none), and the key that goes with it. */
 void cassette_meaning_by(const struct rules *rules, struct str uri, struct str body,
                          const struct val *json, struct buf *out);

@@ -104,9 +104,12 @@ const char *decision_name(enum decision d)
 
 enum decision decision_of_name(struct str name)
 {
-    return str_is(name, "allow")    ? DECIDED_ALLOW
-           : str_is(name, "always") ? DECIDED_ALWAYS
-                                    : DECIDED_DENY;
+    for (size_t d = 0; d < sizeof decision_names / sizeof decision_names[0]; d++) {
+        if (str_is(name, decision_names[d])) {
+            return (enum decision)d;
+        }
+    }
+    return DECIDED_DENY;
 }
 
 struct kernel_config kernel_config_default(void)

@@ -180,7 +180,9 @@ static void on_calls(struct kernel *k, const struct reply *r)
     }
 }
 
-enum { PARTS_DEPTH_MAX = JSON_DEPTH_MAX / 2 + 32 }; /* a log's line holds them one deeper */
+/* Deeper than codecs make them, and shallow enough for the log's line and the request around them.
+ */
+enum { PARTS_DEPTH_MAX = JSON_DEPTH_MAX / 2 + 32 };
 
 static bool deeper_than(const struct val *v, int depth)
 {

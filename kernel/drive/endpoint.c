@@ -155,16 +155,21 @@ static void add_key_advice(const struct endpoint *ep, struct buf *out)
     }
 }
 
+/* A URL without its scheme, or all of what has none. */
+static struct str behind_scheme(struct str url)
+{
+    size_t scheme = str_find(url, STR("://"));
+    return scheme == SIZE_MAX ? url : str_slice(url, scheme + 3, url.n);
+}
+
 /* The URL without user, password and query. */
 static void add_address(const struct endpoint *ep, struct buf *out)
 {
     struct str url = str_slice(ep->url, 0, str_find(ep->url, STR("?")));
-    size_t scheme = str_find(url, STR("://"));
-    size_t from = scheme == SIZE_MAX ? 0 : scheme + 3;
-    struct str rest = str_slice(url, from, url.n);
+    struct str rest = behind_scheme(url);
     struct str host = str_slice(rest, 0, str_find(rest, STR("/")));
     size_t at = str_find(host, STR("@"));
-    buf_add(out, str_slice(url, 0, from));
+    buf_add(out, str_slice(url, 0, url.n - rest.n));
     buf_add(out, str_slice(rest, at == SIZE_MAX ? 0 : at + 1, rest.n));
 }
 
@@ -338,9 +343,7 @@ static const char *provider_url(enum wire_format f)
 
 static bool has_path(struct str base)
 {
-    size_t scheme = str_find(base, STR("://"));
-    struct str rest = scheme == SIZE_MAX ? base : str_slice(base, scheme + 3, base.n);
-    return str_find(rest, STR("/")) != SIZE_MAX;
+    return str_find(behind_scheme(base), STR("/")) != SIZE_MAX;
 }
 
 bool endpoint_is_azure(struct str base_url)
@@ -348,8 +351,7 @@ bool endpoint_is_azure(struct str base_url)
     static const char *const domains[] = {".openai.azure.com", ".cognitiveservices.azure.com",
                                           ".services.ai.azure.com", ".openai.azure.us",
                                           ".api.cognitive.microsoft.com"};
-    size_t scheme = str_find(base_url, STR("://"));
-    struct str host = scheme == SIZE_MAX ? base_url : str_slice(base_url, scheme + 3, base_url.n);
+    struct str host = behind_scheme(base_url);
     host = str_slice(host, 0, str_find(host, STR("/")));
     host = str_slice(host, 0, str_find(host, STR("?")));
     host = str_slice(host, 0, str_find(host, STR(":")));

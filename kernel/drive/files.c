@@ -141,13 +141,20 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
     return rc;
 }
 
+/* Opens without waiting for somebody who writes to a pipe. Returns the descriptor or -1 with errno.
+ */
+static int open_to_read(const char *path)
+{
+    return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e)
 {
     if (strcmp(path, "-") == 0) {
         return read_open(arena, STDIN_FILENO, "standard input", max_bytes, out, e);
     }
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0) {
         return cannot_open(e, path, errno);
     }
@@ -179,7 +186,7 @@ static int check_secret(int fd, const char *path, struct err *e)
 int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
                      struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0) {
         return cannot_open(e, path, errno);
     }
@@ -392,8 +399,18 @@ static int take_file(int fd, enum append_mode mode)
     return mode == APPEND_TRUNCATE && ftruncate(fd, 0) != 0 ? errno : 0;
 }
 
-/* The process that has a file locked, as Linux tells it in lines such as
- * "1: FLOCK  ADVISORY  WRITE 708 08:01:13248 0 EOF"; 0 = not known. */
+/* The process that holds the lock of a line such as
+ * "1: FLOCK  ADVISORY  WRITE 708 08:01:13248 0 EOF"; 0 = the line is of another file. */
+static long holder_in(const char *line, ino_t file)
+{
+    long pid = 0;
+    unsigned major_id = 0, minor_id = 0;
+    uintmax_t inode = 0;
+    int n = sscanf(line, "%*d: FLOCK %*s %*s %ld %x:%x:%ju", &pid, &major_id, &minor_id, &inode);
+    return n == 4 && inode == (uintmax_t)file ? pid : 0;
+}
+
+/* The process that has a file locked, as Linux tells it; 0 = not known. */
 static long lock_holder(const char *path)
 {
     struct arena *arena = arena_new();
@@ -404,15 +421,7 @@ static long lock_holder(const char *path)
         file_read(arena, "/proc/locks", LOCKS_BYTES_MAX, &text, NULL) == 0) {
         while (text.n > 0 && holder == 0) {
             size_t end = str_find(text, STR("\n"));
-            long pid = 0;
-            unsigned major_id = 0, minor_id = 0;
-            uintmax_t inode = 0;
-            const char *line = arena_cstr(arena, str_slice(text, 0, end));
-            if (sscanf(line, "%*d: FLOCK %*s %*s %ld %x:%x:%ju", &pid, &major_id, &minor_id,
-                       &inode) == 4 &&
-                inode == (uintmax_t)st.st_ino) {
-                holder = pid;
-            }
+            holder = holder_in(arena_cstr(arena, str_slice(text, 0, end)), st.st_ino);
             text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
         }
     }
@@ -617,7 +626,7 @@ const char *path_join(struct arena *arena, const char *dir, const char *name)
     return arena_printf(arena, "%s%s%s", dir, has_slash ? "" : "/", name).p;
 }
 
-/* ---- clock and randomness ---- */
+/* ---- open files, clock, randomness ---- */
 
 size_t files_open_max(void)
 {

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernel/base/arena.h"
 #include "kernel/drive/endpoint.h"
@@ -136,7 +135,7 @@ static void tell_cut(struct limiter *l, int status)
 {
     struct buf text = {0};
     buf_fmt(&text, "HTTP %d: at most %" PRId64 " at once from now on", status,
-            limits_in_flight(l->limits));
+            limits_in_flight_max(l->limits));
     tell(l, &text);
 }
 

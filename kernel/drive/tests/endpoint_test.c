@@ -141,6 +141,25 @@ static void on_note(void *ctx, struct str text)
     buf_add(&t.noted, text);
 }
 
+/* Without a server: what is asked is looked at before it would be sent. */
+static void begin_alone(void)
+{
+    memset(&t, 0, sizeof t);
+    t.loop = loop_new();
+    t.sched = sched_virtual(t.loop);
+}
+
+static void end_alone(void)
+{
+    sched_free(t.sched);
+    loop_free(t.loop); /* closes the connections, on which the server's side closes too */
+    buf_free(&t.server.request);
+    buf_free(&t.shown);
+    buf_free(&t.said);
+    buf_free(&t.noted);
+    buf_free(&t.flood);
+}
+
 static void begin(const char *const *pieces, enum after after)
 {
     memset(&t, 0, sizeof t);
@@ -196,14 +215,8 @@ static void end(void)
 {
     t.llm->ops->free(t.llm);
     t.transport->ops->free(t.transport);
-    sched_free(t.sched);
     uv_close((uv_handle_t *)&t.server.listener, NULL);
-    loop_free(t.loop); /* closes the connections, on which the server's side closes too */
-    buf_free(&t.server.request);
-    buf_free(&t.shown);
-    buf_free(&t.said);
-    buf_free(&t.noted);
-    buf_free(&t.flood);
+    end_alone();
 }
 
 static const char *text(struct buf *b)
@@ -811,9 +824,7 @@ static void addresses_are_made_whole(void)
     struct llm_request rq = {
         .model = STR("m-1"), .messages = &hi, .n_messages = 1, .max_tokens = -1};
     struct transport capture = {&capture_ops};
-    memset(&t, 0, sizeof t);
-    t.loop = loop_new();
-    t.sched = sched_virtual(t.loop);
+    begin_alone();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct endpoint_options o = {
             .format = cases[i].format, .base_url = str_of(cases[i].base), .sched = t.sched};
@@ -824,9 +835,7 @@ static void addresses_are_made_whole(void)
         m->ops->stop(m, c);
         m->ops->free(m);
     }
-    sched_free(t.sched);
-    loop_free(t.loop);
-    buf_free(&t.server.request);
+    end_alone();
 }
 
 /* Sources: "Authentication" of OpenAI's and Anthropic's API references, "REST API reference" of
@@ -855,9 +864,7 @@ static void headers_are_the_providers(void)
     struct llm_request rq = {
         .model = STR("m-1"), .messages = &hi, .n_messages = 1, .max_tokens = 10};
     struct transport capture = {&capture_ops};
-    memset(&t, 0, sizeof t);
-    t.loop = loop_new();
-    t.sched = sched_virtual(t.loop);
+    begin_alone();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct endpoint_options o = {.format = cases[i].format,
                                      .base_url = str_of(cases[i].base),
@@ -875,9 +882,7 @@ static void headers_are_the_providers(void)
         m->ops->stop(m, c);
         m->ops->free(m);
     }
-    sched_free(t.sched);
-    loop_free(t.loop);
-    buf_free(&t.server.request);
+    end_alone();
 }
 
 static void broken_history_is_never_sent(void)
@@ -889,9 +894,7 @@ static void broken_history_is_never_sent(void)
     struct llm_request rq = {
         .model = STR("m-1"), .messages = messages, .n_messages = 2, .max_tokens = -1};
     struct transport capture = {&capture_ops};
-    memset(&t, 0, sizeof t);
-    t.loop = loop_new();
-    t.sched = sched_virtual(t.loop);
+    begin_alone();
     struct endpoint_options o = {.format = WIRE_CHAT, .sched = t.sched};
     struct llm *m = llm_endpoint(&capture, &o);
     struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){.end = on_end});
@@ -907,9 +910,7 @@ static void broken_history_is_never_sent(void)
     loop_run(t.loop);
     CU_ASSERT_EQUAL(t.ends, 1);
     m->ops->free(m);
-    sched_free(t.sched);
-    loop_free(t.loop);
-    buf_free(&t.said);
+    end_alone();
 }
 
 TESTS(endpoint, {"endpoint_makes_a_reply_of_a_json_answer", json_answer_is_a_reply},
