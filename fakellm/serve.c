@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fakellm/serve_int.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 
 /* A request on its way through a session. */
@@ -197,9 +198,14 @@ static void on_gone(void *ctx, struct exchange *x)
 
 /* ---- sessions ---- */
 
+static struct session **session_bucket(struct serve *v, struct str name)
+{
+    return &v->by_hash[hash64(0, name) % SESSION_BUCKETS];
+}
+
 static struct session *session_find(struct serve *v, struct str name)
 {
-    for (struct session *s = v->sessions; s != NULL; s = s->next) {
+    for (struct session *s = *session_bucket(v, name); s != NULL; s = s->same) {
         if (str_eq(s->name, name)) {
             return s;
         }
@@ -262,6 +268,9 @@ static int session_get(struct serve *v, struct str name, struct session **out, s
         session_free(s);
         return rc;
     }
+    struct session **bucket = session_bucket(v, s->name);
+    s->same = *bucket;
+    *bucket = s;
     *v->last = s;
     v->last = &s->next;
     v->n_sessions++;

@@ -7,6 +7,7 @@
 
 enum {
     SESSION_NAME_MAX = 128,
+    SESSION_BUCKETS = 4096,
     JOURNAL_MAX = 10000,           /* requests of a session */
     JOURNAL_BYTES_MAX = 8 << 20,   /* of a session */
     JOURNALS_BYTES_MAX = 256 << 20 /* of all together */
@@ -28,6 +29,7 @@ struct entry {
 struct session {
     struct serve *serve;
     struct session *next; /* in order of their first request */
+    struct session *same; /* the next one whose name has the same hash */
     struct str name;
     struct arena *arena; /* the journal's texts, replaced by a reset */
     struct sched *sched;
@@ -62,6 +64,7 @@ struct serve {
     size_t n_sources;
     struct session *sessions;
     struct session **last;
+    struct session *by_hash[SESSION_BUCKETS];
     size_t n_sessions;
     size_t journals_bytes;
     struct buf report;
