@@ -251,14 +251,13 @@ void cassette_write(const struct cassette *c, struct buf *out);
 struct hiding {
     const struct str *headers; /* names, of any case */
     size_t n_headers;
-    const struct str
-        *paths; /* as JSONPath writes them: user, $.metadata.keys[0], messages[*].name */
+    const struct str *paths; /* user, $.metadata.keys[0], messages[*].name (cassettes/README.md) */
     size_t n_paths;
 };
 
 /* Hides the headers' values, and every string and number at the paths or beneath them, in requests,
  * answers and the events of streams; equal ones get the same name in this file. *hidden is their
- * count. ERR_USAGE: not a path, with what was expected; ERR_LIMIT: too many different values. */
+ * count. ERR_INPUT: not a path, with what was expected; ERR_LIMIT: too many different values. */
 int cassette_hide(struct cassette *c, const struct hiding *h, size_t *hidden,
                   struct err *e) MUST_CHECK;
 

@@ -127,6 +127,30 @@ void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct 
 void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
                               struct cassette_place place, const struct rules *rules);
 
+/* ---- path.c: paths into JSON ---- */
+
+enum step_kind { STEP_KEY, STEP_INDEX, STEP_ALL };
+
+struct step {
+    enum step_kind kind;
+    struct str key; /* STEP_KEY */
+    size_t index;   /* STEP_INDEX */
+};
+
+struct json_path {
+    struct step *steps;
+    size_t n; /* 0 = the whole */
+};
+
+/* Reads a path as users write it (cassettes/README.md, "What does not count"); what it needs is
+ * copied into arena. ERR_INPUT: what was expected at which character; ERR_LIMIT: too many steps. */
+int cassette_path_read(struct arena *arena, struct str text, struct json_path *out,
+                       struct err *e) MUST_CHECK;
+
+/* Whether a step leads to a member of an object, to an item of a list. */
+bool cassette_step_to_key(const struct step *s, struct str key);
+bool cassette_step_to_item(const struct step *s, size_t i);
+
 /* ---- rules.c ---- */
 
 /* Appends a meaning (cassette_meaning; json: whether it is JSON) as the rules leave it. False,
