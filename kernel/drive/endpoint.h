@@ -11,8 +11,9 @@ enum { ENDPOINT_KEY_BYTES_MIN = 4 };
 
 struct endpoint_options {
     enum wire_format format;
-    struct str base_url; /* with or without /v1, a trailing slash, a query; n 0 = the provider's own
-                          */
+    /* With or without /v1, a trailing slash, a query. Of WIRE_MESSAGES /v1 goes behind every path
+     * that does not end in it. n 0 = the provider's own. */
+    struct str base_url;
     /* Goes into the header that the format and the host want: Authorization, x-api-key (Messages)
      * or api-key (Azure). n 0 = no such header. */
     struct str api_key;
