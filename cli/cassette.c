@@ -225,5 +225,5 @@ static int run(int argc, char **argv)
     return sub_verb_run("cassette", subs, sizeof subs / sizeof subs[0], argc, argv);
 }
 
-const struct verb verb_cassette = {"cassette", "show, check, compare and rewrite recordings",
-                                   help_text, run, NULL};
+const struct verb verb_cassette = {
+    "cassette", "show, check, compare and rewrite recordings", {help_text}, run};
