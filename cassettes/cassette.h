@@ -206,7 +206,7 @@ struct recorder;
 
 struct recorder_options {
     const char *path;
-    bool overwrite; /* else an existing file is ERR_EXISTS */
+    bool overwrite; /* a cassette; else an existing file is ERR_EXISTS */
     struct str run;
     uint64_t seed;
     struct str started_at;
@@ -218,7 +218,7 @@ struct recorder_options {
     struct sched *sched;
 };
 /* Makes the file, and its folders where they are not there. ERR_EXISTS, ERR_INPUT: path is a
- * folder, or nothing can be added to `after`; ERR_IO, also when another recorder writes it. */
+ * folder or a file to overwrite that is no cassette, or nothing can be added to `after`; ERR_IO, also when another recorder writes it. */
 int recorder_new(const struct recorder_options *o, struct recorder **out, struct err *e) MUST_CHECK;
 /* Wrappers; owned by the recorder, inner ones are not. Answers pass through unchanged. */
 struct transport *recorder_transport(struct recorder *r, struct transport *inner);

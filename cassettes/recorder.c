@@ -351,9 +351,35 @@ static int open_file(const struct recorder_options *o, enum append_mode mode, st
     return rc != 0 ? rc : appender_open(o->path, mode, out, e);
 }
 
+/* Only a recording is overwritten by one: also a damaged one of ours, which is what recording anew
+ * mends. A slip in a path would cost any other file. */
+static int check_replaced(const char *path, struct err *e)
+{
+    static const char head[] = "version: 1\nassay:";
+    struct arena *arena = arena_new();
+    struct str text = {NULL, 0};
+    struct cassette *c = NULL;
+    struct err why;
+    int rc = path_is_file(path) ? file_read(arena, path, CASSETTE_BYTES_MAX, &text, e) : 0;
+    bool known = text.n < sizeof head ? str_starts(str_of(head), arena_cstr(arena, text))
+                                      : str_starts(text, head);
+    if (rc == 0 && !known && cassette_parse(path, text, &c, NULL, &why) != 0) {
+        rc = err_at(e, ERR_INPUT, path, 0, 0,
+                    "is there and is no cassette, so it is not overwritten: remove it, or name "
+                    "another file");
+    }
+    cassette_free(c);
+    arena_free(arena);
+    return rc;
+}
+
 static int start_file(struct recorder *r, const struct recorder_options *o, struct err *e)
 {
-    int rc = open_file(o, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
+    int rc = o->overwrite ? check_replaced(o->path, e) : 0;
+    if (rc != 0) {
+        return rc;
+    }
+    rc = open_file(o, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
     if (rc == ERR_EXISTS) {
         return err_at(e, rc, o->path, 0, 0,
                       "a cassette exists already: --mode all records it anew, new_episodes adds "
