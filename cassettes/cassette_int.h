@@ -3,6 +3,7 @@
 #define CASSETTES_CASSETTE_INT_H
 
 #include "cassettes/cassette.h"
+#include "kernel/wire/wire.h"
 
 enum {
     CASSETTE_BYTES_MAX = 256 << 20, /* of a file */

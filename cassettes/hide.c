@@ -1,5 +1,6 @@
 /* Hides what a user names: headers, and values at JSON paths. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 

@@ -1,6 +1,7 @@
 /* Writes a cassette while a session runs. What passes is kept until its end, then appended in one
  * write, so that a killed recorder leaves every finished interaction. An error of the disk never
  * disturbs the session: the first one is told by recorder_close. */
+#include "cassettes/recorder.h"
 #include "cassettes/cassette_int.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"

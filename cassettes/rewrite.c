@@ -1,6 +1,7 @@
 /* Rewrites files: drops a torn tail, and interactions that are not wanted. What stays is kept byte
  * for byte. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 

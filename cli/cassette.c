@@ -1,4 +1,4 @@
-#include "cassettes/cassette.h"
+#include "cassettes/edit.h"
 #include "cli/cassette_edit.h"
 #include "cli/cli.h"
 #include "kernel/drive/files.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cassettes/cassette.h"
+#include "cassettes/edit.h"
 #include "cli/cli.h"
 #include "kernel/drive/files.h"
 

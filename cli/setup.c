@@ -183,7 +183,7 @@ void setup_close(struct setup *s)
 int report_replay(const struct player_report *p, bool strict)
 {
     struct buf text = {0};
-    bool error = replay_text(p, strict, &text);
+    bool error = player_report_text(p, strict, &text);
     if (text.n > 0) {
         tell("%.*s", STR_FMT(buf_str(&text)));
     }

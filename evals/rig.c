@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "evals/resume.h"
 #include "fakellm/fake.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/text.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/session.h"
@@ -43,6 +45,7 @@ struct rig {
     struct timer *verdict; /* when it comes; NULL = none on its way */
     struct buf warning;
     struct buf note;
+    struct buf adopted; /* the options that a recording spoke for, as words of a command */
 };
 
 static bool is_live(const struct rig *r)
@@ -86,6 +89,12 @@ static int load_script(struct rig *r, struct err *e)
     return 0;
 }
 
+static void note_adopted(struct rig *r, const char *flag, struct str value)
+{
+    buf_fmt(&r->adopted, " %s ", flag);
+    text_add_word(&r->adopted, value);
+}
+
 /* What the options leave open is as in the recording's first request, so that a replay need not
  * repeat it. */
 static void adopt_request(struct rig *r, const struct val *first)
@@ -95,29 +104,69 @@ static void adopt_request(struct rig *r, const struct val *first)
     const struct val *temperature = val_get(first, "temperature");
     const struct val *max = val_get(first, "max_completion_tokens");
     int64_t max_tokens;
-    if (r->config.model.n == 0) {
+    if (r->config.model.n == 0 && val_text(val_get(first, "model")).n > 0) {
         r->config.model = val_text(val_get(first, "model"));
+        note_adopted(r, "--model", r->config.model);
     }
-    if (val_is(stream, VAL_BOOL) && stream->boolean) {
+    if (!o->stream && val_is(stream, VAL_BOOL) && stream->boolean) {
         o->stream = true;
+        buf_addz(&r->adopted, " --stream");
     }
     if (o->temperature.n == 0 && val_is(temperature, VAL_NUMBER)) {
         o->temperature = temperature->text;
+        note_adopted(r, "--temperature", o->temperature);
     }
     if (!val_is(max, VAL_NUMBER)) {
         max = val_get(first, "max_tokens");
     }
     if (o->max_tokens < 0 && val_int(max, &max_tokens) && max_tokens >= 0) {
         o->max_tokens = max_tokens;
+        note_adopted(r, "--max-tokens", max->text);
     }
 }
 
 /* A new run asks as the recorded one did. */
 static void adopt_provider(struct rig *r, struct str uri)
 {
+    struct rig_options *o = &r->options;
     enum wire_format format;
-    if (r->options.resume == NULL && r->options.provider.n == 0 && wire_of_url(uri, &format)) {
-        r->options.provider = str_of(wire_provider(format));
+    if (o->resume != NULL || !wire_of_url(uri, &format)) {
+        return;
+    }
+    if (o->provider.n == 0) {
+        o->provider = str_of(wire_provider(format));
+        if (format != WIRE_CHAT) {
+            note_adopted(r, "--provider", o->provider);
+        }
+    }
+    if (!str_is(o->provider, wire_provider(format))) {
+        return;
+    }
+    size_t end = str_find(uri, STR("?"));
+    struct str path = str_slice(uri, 0, end);
+    struct str base = str_slice(path, 0, path.n - strlen(wire_path(format)) - 1);
+    if (o->base_url.n == 0 && !str_is(base, endpoint_provider_url(format)) &&
+        str_find(uri, STR("REDACTED")) == SIZE_MAX) {
+        note_adopted(
+            r, "--base-url",
+            arena_printf(r->arena, "%.*s%.*s", STR_FMT(base), STR_FMT(str_slice(uri, end, uri.n))));
+    }
+}
+
+/* The command that records anew says what this replay has from its recording. There is none for
+ * what another program recorded: it would be overwritten by what that program does not make. */
+static void complete_mend(struct rig *r)
+{
+    static const char *const verbs[] = {"assay run --mode all", "assay chat --mode all"};
+    struct str *mend = &r->options.mend;
+    if (!r->cassette->ours) {
+        *mend = STR("");
+    }
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (r->options.source == EVAL_REPLAY && str_starts(*mend, verbs[i])) {
+            *mend = arena_printf(r->arena, "%s%.*s%.*s", verbs[i], STR_FMT(buf_str(&r->adopted)),
+                                 STR_FMT(str_slice(*mend, strlen(verbs[i]), mend->n)));
+        }
     }
 }
 
@@ -185,7 +234,6 @@ static int adopt_session(struct rig *r, struct err *e)
 static int load_cassette(struct rig *r, const char *path, struct err *e)
 {
     int rc = cassette_load(path, &r->cassette, &r->warning, e);
-    rc = rc != 0 ? rc : check_age(r, e);
     rc = rc != 0 ? rc : join_rules(r, e);
     if (rc != 0) {
         return rc;
@@ -198,7 +246,9 @@ static int load_cassette(struct rig *r, const char *path, struct err *e)
     if (c->started_at.n > 0) {
         r->config.started_at = c->started_at;
     }
-    return adopt_session(r, e);
+    rc = adopt_session(r, e);
+    complete_mend(r);
+    return rc != 0 ? rc : check_age(r, e);
 }
 
 /* What becomes of a cassette that is there already. One that is only replayed makes a replay of the
@@ -754,35 +804,6 @@ bool rig_leftover_fails(const struct rig_outcome *o)
            s != RUN_SCRIPT_MISMATCH;
 }
 
-/* The lines of `text` below a heading. */
-static void add_lines(struct buf *out, struct str text)
-{
-    for (text = str_trim(text); text.n > 0;) {
-        size_t end = str_find(text, STR("\n"));
-        buf_addz(out, "\n  ");
-        buf_add(out, str_slice(text, 0, end));
-        text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
-    }
-}
-
-bool replay_text(const struct player_report *p, bool strict, struct buf *out)
-{
-    const char *error = strict ? ", and --strict makes that an error" : "";
-    buf_add(out, str_trim(p->miss_text));
-    if (p->drifts > 0) {
-        buf_fmt(out, "%s%zu request%s differed from the recording%s:", out->n > 0 ? "\n" : "",
-                p->drifts, p->drifts == 1 ? "" : "s", error);
-        add_lines(out, p->drift_text);
-    }
-    bool unused = p->unused > 0 && strict && p->misses == 0;
-    if (unused) {
-        buf_fmt(out, "%s%zu recorded interaction%s not used%s:", out->n > 0 ? "\n" : "", p->unused,
-                p->unused == 1 ? " was" : "s were", error);
-        add_lines(out, p->unused_text);
-    }
-    return p->misses > 0 || unused || (p->drifts > 0 && strict);
-}
-
 /* The first failure of writing the trace counts. */
 static int close_trace(struct rig *r, struct err *e)
 {
@@ -826,6 +847,7 @@ int rig_free(struct rig *r, struct err *e)
     cassette_rules_free(r->rules);
     buf_free(&r->warning);
     buf_free(&r->note);
+    buf_free(&r->adopted);
     arena_free(r->arena);
     free(r);
     return rc;

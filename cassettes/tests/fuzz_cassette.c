@@ -3,7 +3,10 @@
 #include <assert.h>
 
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
+#include "cassettes/player.h"
 #include "kernel/base/json.h"
+#include "kernel/drive/loop.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,11 @@
 #define CASSETTES_TESTS_RIG_H
 
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
+#include "cassettes/player.h"
+#include "cassettes/recorder.h"
 #include "ci/testing/testing.h"
+#include "kernel/drive/loop.h"
 
 /* Loads a text that must be good; fails the test and returns NULL otherwise. */
 struct cassette *rig_load(const char *text);
