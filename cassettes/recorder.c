@@ -231,14 +231,12 @@ static void free_run(struct tool_run *run)
 /* {"code","message","retryable","hint"}: what a replay needs to fail in the same way. */
 static void add_failure(struct buf *out, const struct tool_output *o)
 {
-    buf_addz(out, "{\"code\":");
-    json_add_string(out, o->code);
-    buf_addz(out, ",\"message\":");
-    json_add_string(out, o->message);
-    buf_addz(out, o->retryable ? ",\"retryable\":true" : ",\"retryable\":false");
+    buf_char(out, '{');
+    json_put_text(out, "code", o->code);
+    json_put_text(out, "message", o->message);
+    json_put_bool(out, "retryable", o->retryable);
     if (o->hint.n > 0) {
-        buf_addz(out, ",\"hint\":");
-        json_add_string(out, o->hint);
+        json_put_text(out, "hint", o->hint);
     }
     buf_char(out, '}');
 }
