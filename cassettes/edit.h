@@ -31,6 +31,9 @@ int cassette_import(const char *path, struct cassette **out, struct buf *left_ou
 size_t cassette_compare(const struct cassette *a, const struct cassette *b, bool json,
                         struct buf *out);
 
+/* ERR_INPUT for a recording whose torn tail would be lost, with the command that mends it. */
+int cassette_whole(const struct cassette *c, struct err *e) MUST_CHECK;
+
 /* Drops the torn tail of a recording that was killed: its bytes go to a new file beside it,
  * FILE.torn, then the file is replaced as a whole. Appends to *told what was done, or that nothing
  * was. ERR_INPUT also when the file cannot be read without its tail, ERR_IO also when a recorder

@@ -62,7 +62,7 @@ static void hide_value(struct hider *h, const struct val *v)
     }
     if (h->n_secrets <= SECRETS_MAX) {
         part.id = number_of(h, v->text);
-        buf_add(&h->parts, (struct str){(const char *)&part, sizeof part});
+        cassette_add_part(&h->parts, &part);
         h->hidden++;
     }
 }

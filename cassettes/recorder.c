@@ -385,10 +385,11 @@ static int start_file(struct recorder *r, const struct recorder_options *o, stru
                       "what it lacks, another --record path keeps it");
     }
     if (rc == 0) {
-        struct buf head = {0};
-        cassette_add_header_with(&head, o->run, o->seed, o->started_at, o->place, o->rules);
-        append(r, &head);
-        buf_free(&head);
+        const struct cassette_head head = {o->run, o->seed, o->started_at, o->place, o->rules};
+        struct buf text = {0};
+        cassette_add_head(&text, &head);
+        append(r, &text);
+        buf_free(&text);
     }
     return rc;
 }

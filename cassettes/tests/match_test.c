@@ -131,8 +131,7 @@ static void rules_of_the_head_count(void)
     buf_clear(&t.rig.heard);
     ask("{\"p\":\"run 22\"}", "200[0]@0 +x@0 .clean@0");
     struct buf head = {0};
-    cassette_add_header_with(&head, STR("ab"), 7, STR("2026-11-29T18:00:00.000Z"),
-                             (struct cassette_place){0, 0}, t.c->rules);
+    cassette_add_head(&head, &(struct cassette_head){.rules = t.c->rules});
     CHECK_HOLDS(buf_str(&head), "ignore: [\"user\"], normalise: [\"p=[0-9]+=>N\"]}\n");
     buf_free(&head);
     rig_stop(&t);
