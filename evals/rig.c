@@ -176,6 +176,7 @@ static int check_age(struct rig *r, struct err *e)
     const struct eval_cassettes *how = &r->options.how;
     struct buf text = {0};
     int rc = 0;
+    buf_fmt(&text, "%s: ", r->cassette->path);
     if (how->max_age_ms > 0 &&
         !cassette_is_young(r->cassette, clock_unix_ms(), how->max_age_ms, &text)) {
         struct str mend = r->options.mend;

@@ -173,6 +173,35 @@ static void all_overwrites_recordings_alone(void)
     }
 }
 
+/* What a replay takes from its recording stands in the command that records it anew, which would
+ * otherwise ask another model elsewhere. Another program's recording is not overwritten. */
+static void a_miss_names_the_whole_command(void)
+{
+    struct loopback *l = loopback_start(&streaming, 1);
+    const char *url = loopback_url(l);
+    begin();
+    CHECK_STATUS(RUN(url, "--record", f.cassette, "--stream", "--temperature", "0.5",
+                     "--max-tokens", "50", "Hello."),
+                 0);
+    const struct ran *r = ASSAY("run", "--replay", f.cassette, "It's other.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("  to record it anew: assay run --mode all --model m --stream "
+                         "--temperature 0.5 --max-tokens 50 --base-url %s --record %s "
+                         "'It'\\''s other.'",
+                         url, f.cassette));
+    r = ASSAY("run", "--replay", f.cassette, "--model", "n", "--base-url", "http://h/v1", "Hello.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("--mode all --stream --temperature 0.5 --max-tokens 50 --record %s "
+                         "--model n --base-url http://h/v1 Hello.",
+                         f.cassette));
+    loopback_stop(l);
+    write_text(f.dir, "c.yaml", theirs);
+    r = ASSAY("run", "--replay", f.cassette, "Hello.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "not in ");
+    CU_ASSERT_FALSE(holds(r->err, "to record it anew"));
+}
+
 static void wrong_combinations(void)
 {
     static const struct {
@@ -331,6 +360,7 @@ TESTS(modes, {"mode_once_replays_what_is_there", once},
       {"mode_new_episodes_without_a_gap_is_a_replay", new_episodes_without_a_gap},
       {"mode_new_episodes_leaves_others_recordings_alone", nothing_is_added_to_others},
       {"mode_all_overwrites_recordings_alone", all_overwrites_recordings_alone},
+      {"a_miss_names_the_whole_command", a_miss_names_the_whole_command},
       {"mode_that_does_not_fit_is_told", wrong_combinations},
       {"mode_once_and_new_episodes_go_on_with_a_set", a_set_goes_on},
       {"rules_are_kept_with_the_recording", rules}, {"relaxed_takes_the_nearest", relaxed},

@@ -331,7 +331,7 @@ const char *endpoint_url_variable(enum wire_format f)
     return f == WIRE_MESSAGES ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
 }
 
-static const char *provider_url(enum wire_format f)
+const char *endpoint_provider_url(enum wire_format f)
 {
     switch (f) {
     case WIRE_CHAT:
@@ -381,7 +381,7 @@ static const char *middle_path(enum wire_format f, struct str base)
  * that names the whole path already is taken as it is. */
 static struct str full_url(struct arena *arena, enum wire_format f, struct str base_url)
 {
-    struct str base = base_url.n > 0 ? str_trim(base_url) : str_of(provider_url(f));
+    struct str base = base_url.n > 0 ? str_trim(base_url) : str_of(endpoint_provider_url(f));
     struct str path = str_of(wire_path(f));
     base = str_slice(base, 0, str_find(base, STR("#")));
     size_t at = str_find(base, STR("?"));

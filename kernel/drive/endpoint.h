@@ -33,6 +33,9 @@ struct endpoint_options {
     void *used_ctx;
 };
 
+/* The base URL that is asked where none is named. */
+const char *endpoint_provider_url(enum wire_format f);
+
 /* Whether the host of a base URL is one of Azure's, whose keys and paths are its own. */
 bool endpoint_is_azure(struct str base_url);
 
