@@ -77,23 +77,14 @@ static void on_signal(void *arg, int signal)
 static int run_command(struct wrapped *w, const struct serve *v, char **argv, struct err *e)
 {
     struct arena *arena = arena_new();
-    const char *root = arena_printf(arena, "%.*s", STR_FMT(serve_url(v))).p;
-    const char *v1 = arena_printf(arena, "%s/v1", root).p;
-    const char *direct = getenv("NO_PROXY") != NULL ? getenv("NO_PROXY") : getenv("no_proxy");
-    direct = arena_printf(arena, "%s%s127.0.0.1", direct != NULL ? direct : "",
-                          direct != NULL && direct[0] != '\0' ? "," : "")
-                 .p;
-    const struct child_variable variables[] = {
-        {"OPENAI_BASE_URL", v1},      {"OPENAI_API_BASE", v1},     {"OPENAI_API_HOST", root},
-        {"ANTHROPIC_BASE_URL", root}, {"ANTHROPIC_API_URL", root}, {"ASSAY_BASE_URL", root},
-        {"NO_PROXY", direct},         {"no_proxy", direct}, /* we are no further than this machine
-                                                             */
-    };
+    const char *no_proxy = getenv("NO_PROXY") != NULL ? getenv("NO_PROXY") : getenv("no_proxy");
+    struct child_variable variables[SERVE_VARIABLES];
+    serve_variables(v, STR(""), str_of(no_proxy), arena, variables);
     struct child_options o = {
         .loop = w->loop,
         .argv = argv,
         .variables = variables,
-        .n_variables = sizeof variables / sizeof variables[0],
+        .n_variables = SERVE_VARIABLES,
         .ctx = w,
         .ended = on_ended,
     };

@@ -129,7 +129,7 @@ static void on_head(void *ctx, int status, struct str reason, const struct http_
     if (h->exchange == NULL) {
         return;
     }
-    if (h->session->fake == NULL) {
+    if (!h->session->scripted) {
         exchange_head(h->exchange, status, headers, n);
         return;
     }
@@ -165,7 +165,7 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
         e->message = keep(s, detail);
         e->status = refused ? 400 : e->status;
     }
-    if (end != HTTP_CLEAN && (refused || s->fake == NULL) && detail.n > 0) {
+    if (end != HTTP_CLEAN && (refused || !s->scripted) && detail.n > 0) {
         note(s, h->n, detail);
     }
     if (h->exchange != NULL && refused && !h->head) {
@@ -250,20 +250,14 @@ static void session_free(struct session *s)
     free(s);
 }
 
-/* The session called `name`, made when it is new. ERR_LIMIT: there are too many. */
-static int session_get(struct serve *v, struct str name, struct session **out, struct err *e)
+/* Opens a new session and keeps it, or frees it. ERR_LIMIT: there are too many. */
+static int session_add(struct session *s, struct serve *v, struct str name, struct err *e)
 {
-    *out = session_find(v, name);
-    if (*out != NULL) {
-        return 0;
-    }
-    if (v->n_sessions >= v->options.sessions_max) {
-        return err_set(e, ERR_LIMIT, "there are %zu sessions already", v->n_sessions);
-    }
-    struct session *s = mem_zero(sizeof *s);
     s->serve = v;
     s->name = arena_str(v->arena, name);
-    int rc = session_open(s, e);
+    int rc = v->n_sessions < v->options.sessions_max
+                 ? session_open(s, e)
+                 : err_set(e, ERR_LIMIT, "there are %zu sessions already", v->n_sessions);
     if (rc != 0) {
         session_free(s);
         return rc;
@@ -274,8 +268,56 @@ static int session_get(struct serve *v, struct str name, struct session **out, s
     *v->last = s;
     v->last = &s->next;
     v->n_sessions++;
-    *out = s;
     return 0;
+}
+
+/* The session called `name`, made when it is new. Errors as session_add. */
+static int session_get(struct serve *v, struct str name, struct session **out, struct err *e)
+{
+    *out = session_find(v, name);
+    if (*out != NULL) {
+        return 0;
+    }
+    struct session *s = mem_zero(sizeof *s);
+    int rc = session_add(s, v, name, e);
+    *out = rc == 0 ? s : NULL;
+    return rc;
+}
+
+int serve_place(struct serve *v, const struct serve_placement *p, struct session **out,
+                struct err *e)
+{
+    if (session_find(v, p->name) != NULL) {
+        return err_set(e, ERR_EXISTS, "there is a session %.*s already", STR_FMT(p->name));
+    }
+    struct session *s = mem_zero(sizeof *s);
+    s->placed = true;
+    s->scripted = p->scripted;
+    s->transport = p->transport;
+    s->sched = p->sched;
+    for (enum wire_format f = WIRE_CHAT; p->upstream != NULL && f <= WIRE_MESSAGES; f++) {
+        s->base_url[f] = arena_str(v->arena, p->upstream[f]);
+    }
+    int rc = session_add(s, v, p->name, e);
+    *out = rc == 0 ? s : NULL;
+    return rc;
+}
+
+void serve_displace(struct session *s)
+{
+    struct serve *v = s->serve;
+    struct session **link = session_bucket(v, s->name);
+    while (*link != s) {
+        link = &(*link)->same;
+    }
+    *link = s->same;
+    for (link = &v->sessions; *link != s;) {
+        link = &(*link)->next;
+    }
+    *link = s->next;
+    v->last = s->next == NULL ? link : v->last;
+    v->n_sessions--;
+    session_free(s);
 }
 
 /* ---- where a request goes ---- */
@@ -481,6 +523,24 @@ int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
 struct str serve_url(const struct serve *v)
 {
     return v->url;
+}
+
+void serve_variables(const struct serve *v, struct str name, struct str no_proxy,
+                     struct arena *arena, struct child_variable *out)
+{
+    struct str url =
+        name.n == 0 ? v->url : arena_printf(arena, "%.*s/s/%.*s", STR_FMT(v->url), STR_FMT(name));
+    const char *root = arena_cstr(arena, url);
+    const char *v1 = arena_printf(arena, "%s/v1", root).p;
+    const char *direct = /* we are no further than this machine */
+        arena_printf(arena, "%.*s%s127.0.0.1", STR_FMT(no_proxy), no_proxy.n > 0 ? "," : "").p;
+    const struct child_variable all[SERVE_VARIABLES] = {
+        {"OPENAI_BASE_URL", v1, false},     {"OPENAI_API_BASE", v1, false},
+        {"OPENAI_API_HOST", root, false},   {"ANTHROPIC_BASE_URL", root, false},
+        {"ANTHROPIC_API_URL", root, false}, {"ASSAY_BASE_URL", root, false},
+        {"NO_PROXY", direct, false},        {"no_proxy", direct, false},
+    };
+    memcpy(out, all, sizeof all);
 }
 
 void serve_stop(struct serve *v, void (*done)(void *arg), void *arg)

@@ -10,11 +10,13 @@
 
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
+#include "kernel/drive/child.h"
 #include "kernel/drive/server.h"
 
 enum serve_source {
     SERVE_SCRIPT, /* path: a script for every session, or a folder of NAME.script.yaml */
     SERVE_REPLAY, /* path: a cassette for every session, or a folder of NAME.yaml */
+    SERVE_PLACED, /* path NULL: there are only the sessions that serve_place makes */
     SERVE_RECORD /* path: a folder that gets NAME.yaml, or with .yaml at its end the cassette of the
                     session "main", the only one then; upstream is asked */
 };
@@ -51,6 +53,32 @@ int serve_new(const struct serve_options *o, struct serve **out, struct err *e) 
 
 /* "http://127.0.0.1:PORT", valid until serve_free. */
 struct str serve_url(const struct serve *v);
+
+/* A session that is answered by something of the caller's. */
+struct serve_placement {
+    struct str name;             /* as in the URL */
+    struct transport *transport; /* outlives the session, as does the clock */
+    struct sched *sched;
+    bool scripted; /* its answers get the headers that the provider sends */
+    /* The base URLs that requests go to, by enum wire_format; NULL = they go as they came. */
+    const struct str *upstream;
+};
+struct session;
+
+/* Opens it; what is in *p is copied. ERR_EXISTS, ERR_LIMIT: there are too many. Owned by the
+ * server. */
+int serve_place(struct serve *v, const struct serve_placement *p, struct session **out,
+                struct err *e) MUST_CHECK;
+
+/* Closes it: what is under way there is stopped, its connections break. */
+void serve_displace(struct session *s);
+
+/* The variables that point programs of most kinds at the session `name` (n 0 = main), into
+ * out[0..SERVE_VARIABLES), texts in arena. no_proxy: the addresses that are asked directly so far,
+ * to which ours is added. */
+enum { SERVE_VARIABLES = 8 };
+void serve_variables(const struct serve *v, struct str name, struct str no_proxy,
+                     struct arena *arena, struct child_variable *out);
 
 /* Takes no new connections, finishes the answers under way, then calls done(arg) once. */
 void serve_stop(struct serve *v, void (*done)(void *arg), void *arg);

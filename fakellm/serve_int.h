@@ -39,6 +39,9 @@ struct session {
     struct cassette *cassette; /* SERVE_RECORD: one that was there */
     struct recorder *recorder;
     struct transport *upstream;
+    bool placed;            /* transport and sched are somebody else's */
+    bool scripted;          /* answers get the provider's headers */
+    struct str base_url[3]; /* of what is asked, by enum wire_format; n 0 = nobody is */
     struct entry *journal;
     size_t n_journal, cap_journal;
     size_t requests; /* all of them, also those that the journal has no room for */

@@ -1,5 +1,6 @@
 /* What answers a session: its script, its cassette, or the upstream with a recorder around it. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fakellm/serve_int.h"
 #include "kernel/drive/endpoint.h"
@@ -76,6 +77,9 @@ int sources_load(struct serve *v, struct err *e)
     if (v->options.source == SERVE_RECORD) {
         return target_check(v, e);
     }
+    if (v->options.source == SERVE_PLACED) {
+        return 0;
+    }
     if (path_is_dir(v->options.path)) {
         return load_folder(v, e);
     }
@@ -112,6 +116,7 @@ static const struct source *source_find(const struct serve *v, struct str sessio
 static void open_script(struct session *s, const struct source *from)
 {
     s->fake = fake_session_new(from->script);
+    s->scripted = true;
     s->transport = transport_fake(s->fake, s->sched);
 }
 
@@ -161,6 +166,7 @@ static int open_recorder(struct session *s, const char *path, struct err *e)
     if (rc == 0) {
         s->upstream = transport_curl(v->options.loop, s->sched, TRANSPORT_LIMITS_DEFAULT);
         s->transport = recorder_transport(s->recorder, s->upstream);
+        memcpy(s->base_url, v->options.upstream, sizeof s->base_url);
     }
     return rc;
 }
@@ -197,6 +203,12 @@ static struct sched *clock_of(const struct serve_options *o)
 int source_open(struct session *s, struct err *e)
 {
     struct serve *v = s->serve;
+    if (s->placed) {
+        return 0;
+    }
+    if (v->options.source == SERVE_PLACED) {
+        return err_set(e, ERR_NOT_FOUND, "no session \"%.*s\" is open", STR_FMT(s->name));
+    }
     if (v->options.source == SERVE_RECORD) {
         return open_recording(s, e);
     }
@@ -232,6 +244,9 @@ void source_close(struct session *s)
         v->error = e;
     }
     free_transport(s->upstream);
+    if (s->placed) {
+        s->sched = NULL;
+    }
     if (s->fake != NULL) { /* a player's and a recorder's transports are theirs */
         free_transport(s->transport);
     }
@@ -287,9 +302,9 @@ static bool stays_here(struct str name)
 struct http_request source_request(const struct session *s, const struct http_request *rq,
                                    enum wire_format f, struct arena *arena)
 {
-    struct str base = s->serve->options.upstream[f];
+    struct str base = s->base_url[f];
     struct http_request out = *rq;
-    if (s->recorder == NULL) {
+    if (base.n == 0) {
         return out;
     }
     while (str_ends(base, "/")) {

@@ -1,12 +1,15 @@
 #include "kernel/drive/child.h"
 
-#include "kernel/base/arena.h"
 #include "kernel/drive/child_int.h"
+#include "kernel/drive/files.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -35,27 +38,147 @@ int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options
     return rc;
 }
 
+enum { READ_BYTES = 65536 };
+
+/* It has ended when it was reaped and its streams, where it has some of its own, are at their end.
+ */
 struct child {
-    uv_process_t process; /* first: its handle is freed with it */
-    void *ctx;
-    void (*ended)(void *ctx, int status, int signal);
+    uv_process_t process;
+    uv_pipe_t in, out, err; /* where it stands apart */
+    uv_write_t write;
+    int handles; /* of libuv, not yet closed: the memory goes with the last */
+    int streams; /* not yet at their end */
+    int pid;     /* also its group's number */
+    bool apart;
     bool running;
+    int64_t status;
+    int signal;
+    char *input;
+    void *ctx;
+    void (*wrote)(void *ctx, int fd, struct str piece);
+    void (*ended)(void *ctx, int status, int signal);
+    char chunk[READ_BYTES];
 };
+
+/* ---- its life ---- */
+
+static void on_closed(uv_handle_t *h)
+{
+    struct child *c = h->data;
+    if (--c->handles == 0) {
+        free(c->input);
+        free(c);
+    }
+}
+
+static void close_handle(uv_handle_t *h)
+{
+    if (!uv_is_closing(h)) {
+        uv_close(h, on_closed);
+    }
+}
+
+static void maybe_ended(struct child *c)
+{
+    void (*ended)(void *ctx, int status, int signal) = c->ended;
+    if (!c->running && c->streams == 0 && ended != NULL) {
+        c->ended = NULL;
+        ended(c->ctx, (int)c->status, c->signal);
+    }
+}
 
 static void on_exit_of(uv_process_t *process, int64_t status, int signal)
 {
-    struct child *c = (struct child *)process;
+    struct child *c = process->data;
     c->running = false;
-    if (c->ended != NULL) {
-        c->ended(c->ctx, (int)status, signal);
+    c->status = status;
+    c->signal = signal;
+    if (c->apart) {
+        kill(-c->pid, SIGKILL); /* what it left in the background */
     }
+    maybe_ended(c);
+}
+
+static void close_streams(struct child *c)
+{
+    c->streams = 0;
+    if (c->apart) {
+        close_handle((uv_handle_t *)&c->in);
+        close_handle((uv_handle_t *)&c->out);
+        close_handle((uv_handle_t *)&c->err);
+    }
+}
+
+/* ---- its streams ---- */
+
+static void on_alloc(uv_handle_t *h, size_t suggested, uv_buf_t *out)
+{
+    (void)suggested;
+    struct child *c = h->data;
+    *out = uv_buf_init(c->chunk, READ_BYTES);
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+    struct child *c = stream->data;
+    if (n >= 0) {
+        int fd = stream == (uv_stream_t *)&c->out ? 1 : 2;
+        c->wrote(c->ctx, fd, (struct str){buf->base, (size_t)n});
+        return;
+    }
+    c->streams--;
+    close_handle((uv_handle_t *)stream);
+    maybe_ended(c);
+}
+
+/* A program need not read what it is given. */
+static void on_written(uv_write_t *request, int status)
+{
+    (void)status;
+    struct child *c = request->data;
+    close_handle((uv_handle_t *)&c->in);
+}
+
+static void init_streams(struct child *c, uv_loop_t *uv, uv_stdio_container_t stdio[3])
+{
+    uv_pipe_t *const pipes[] = {&c->in, &c->out, &c->err};
+    for (int fd = 0; fd < 3; fd++) {
+        int failed = uv_pipe_init(uv, pipes[fd], 0);
+        assert(failed == 0); /* this only fills in memory */
+        (void)failed;
+        pipes[fd]->data = c;
+        stdio[fd].flags = UV_CREATE_PIPE | (fd == 0 ? UV_READABLE_PIPE : UV_WRITABLE_PIPE);
+        stdio[fd].data.stream = (uv_stream_t *)pipes[fd];
+    }
+    c->handles += 3;
+    c->streams = 2;
+}
+
+static void start_streams(struct child *c, size_t n)
+{
+    uv_buf_t input = uv_buf_init(c->input, (unsigned)n);
+    c->write.data = c;
+    if (uv_write(&c->write, (uv_stream_t *)&c->in, &input, 1, on_written) != 0) {
+        close_handle((uv_handle_t *)&c->in);
+    }
+    int rc = uv_read_start((uv_stream_t *)&c->out, on_alloc, on_read);
+    rc += uv_read_start((uv_stream_t *)&c->err, on_alloc, on_read);
+    assert(rc == 0); /* fresh handles in the right state */
+    (void)rc;
+}
+
+/* ---- its environment ---- */
+
+static bool names(const char *variable, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(variable, name, n) == 0 && variable[n] == '=';
 }
 
 static bool sets(const struct child_options *o, const char *variable)
 {
     for (size_t i = 0; i < o->n_variables; i++) {
-        size_t n = strlen(o->variables[i].name);
-        if (strncmp(variable, o->variables[i].name, n) == 0 && variable[n] == '=') {
+        if (!o->variables[i].spare && names(variable, o->variables[i].name)) {
             return true;
         }
     }
@@ -63,6 +186,15 @@ static bool sets(const struct child_options *o, const char *variable)
 }
 
 extern char **environ;
+
+static bool is_set(const char *name)
+{
+    size_t n = 0;
+    while (environ[n] != NULL && !names(environ[n], name)) {
+        n++;
+    }
+    return environ[n] != NULL;
+}
 
 static char **environment(const struct child_options *o, struct arena *arena)
 {
@@ -78,44 +210,64 @@ static char **environment(const struct child_options *o, struct arena *arena)
         }
     }
     for (size_t i = 0; i < o->n_variables; i++) {
-        struct str text = arena_printf(arena, "%s=%s", o->variables[i].name, o->variables[i].value);
-        out[at++] = arena_cstr(arena, text);
+        const struct child_variable *v = &o->variables[i];
+        if (!v->spare || !is_set(v->name)) {
+            out[at++] = arena_cstr(arena, arena_printf(arena, "%s=%s", v->name, v->value));
+        }
     }
     out[at] = NULL;
     return out;
 }
 
-static void free_child(uv_handle_t *h)
-{
-    free(h);
-}
+/* ---- starting and ending it ---- */
 
-int child_start(const struct child_options *o, struct child **out, struct err *e)
+static int spawn(struct child *c, const struct child_options *o)
 {
-    struct child *c = mem_zero(sizeof *c);
     struct arena *arena = arena_new();
     uv_stdio_container_t stdio[3];
-    for (int fd = 0; fd < 3; fd++) {
-        stdio[fd].flags = UV_INHERIT_FD;
-        stdio[fd].data.fd = fd;
-    }
     uv_process_options_t options = {
         .exit_cb = on_exit_of,
         .file = o->argv[0],
         .args = o->argv,
         .env = environment(o, arena),
+        .flags = o->apart ? UV_PROCESS_DETACHED : 0,
         .stdio_count = 3,
         .stdio = stdio,
     };
-    c->ctx = o->ctx;
-    c->ended = o->ended;
+    for (int fd = 0; fd < 3; fd++) {
+        stdio[fd].flags = UV_INHERIT_FD;
+        stdio[fd].data.fd = fd;
+    }
+    if (o->apart) {
+        init_streams(c, loop_uv(o->loop), stdio);
+    }
     int rc = spawn_bound(loop_uv(o->loop), &c->process, &options);
     arena_free(arena);
+    return rc;
+}
+
+int child_start(const struct child_options *o, struct child **out, struct err *e)
+{
+    struct child *c = mem_zero(sizeof *c);
+    c->process.data = c;
+    c->handles = 1;
+    c->apart = o->apart;
+    c->ctx = o->ctx;
+    c->wrote = o->wrote;
+    c->ended = o->ended;
+    int rc = spawn(c, o);
     if (rc != 0) {
-        uv_close((uv_handle_t *)&c->process, free_child);
+        close_streams(c);
+        close_handle((uv_handle_t *)&c->process);
         return err_set(e, ERR_IO, "%s cannot be started: %s", o->argv[0], uv_strerror(rc));
     }
     c->running = true;
+    c->pid = c->process.pid;
+    if (o->apart) {
+        c->input = mem_alloc(o->input.n + 1);
+        memcpy(c->input, o->input.n > 0 ? o->input.p : "", o->input.n);
+        start_streams(c, o->input.n);
+    }
     *out = c;
     return 0;
 }
@@ -127,12 +279,52 @@ void child_signal(struct child *c, int signal)
     }
 }
 
+void child_kill(struct child *c)
+{
+    close_streams(c);
+    if (c->running && c->apart) {
+        kill(-c->pid, SIGKILL);
+    }
+    child_signal(c, SIGKILL);
+    maybe_ended(c);
+}
+
 void child_free(struct child *c)
 {
     if (c == NULL) {
         return;
     }
     c->ended = NULL;
-    child_signal(c, SIGKILL);
-    uv_close((uv_handle_t *)&c->process, free_child);
+    child_kill(c);
+    close_handle((uv_handle_t *)&c->process);
+}
+
+/* ---- looking for a program ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* As execvp looks for it (POSIX), from the folder that the command is started in: an empty entry of
+ * PATH is that folder, and so are relative ones from there. */
+bool program_found(struct arena *scratch, const char *program, const char *dir)
+{
+    if (strchr(program, '/') != NULL) {
+        return is_program(path_join(scratch, dir, program));
+    }
+    const char *path = getenv("PATH");
+    struct str rest = str_of(path == NULL ? "/bin:/usr/bin" : path);
+    for (bool more = true; more;) {
+        size_t colon = str_find(rest, STR(":"));
+        more = colon != SIZE_MAX;
+        const char *entry = arena_cstr(scratch, str_slice(rest, 0, more ? colon : rest.n));
+        rest = str_slice(rest, more ? colon + 1 : rest.n, rest.n);
+        const char *folder = *entry == '\0' ? dir : path_join(scratch, dir, entry);
+        if (is_program(path_join(scratch, folder, program))) {
+            return true;
+        }
+    }
+    return false;
 }

@@ -1,10 +1,11 @@
-/* A program that runs beside us, with our standard streams and environment. It ends when we end,
- * even if we are killed. */
+/* A program that runs beside us, with our environment, and with our standard streams or streams of
+ * its own. It ends when we end, even if we are killed. */
 #ifndef KERNEL_DRIVE_CHILD_H
 #define KERNEL_DRIVE_CHILD_H
 
 #include <stddef.h>
 
+#include "kernel/base/arena.h"
 #include "kernel/base/err.h"
 #include "kernel/drive/loop.h"
 
@@ -13,6 +14,7 @@ struct child;
 struct child_variable {
     const char *name;
     const char *value;
+    bool spare; /* set only where the environment has none of this name */
 };
 
 struct child_options {
@@ -20,8 +22,15 @@ struct child_options {
     char **argv;                            /* argv[0] is looked up in PATH; ends with NULL */
     const struct child_variable *variables; /* set in its environment, over what is there */
     size_t n_variables;
+    /* It stands apart: its standard input is `input`, and what it writes is heard (fd 1, 2). It
+     * leads a process group, whose other members are killed when it ends. Where one of them has
+     * left the group and keeps the streams open, the child has not ended. */
+    bool apart;
+    struct str input;
+    void (*wrote)(void *ctx, int fd, struct str piece);
     void *ctx;
-    /* It has ended: with an exit status, or by a signal (else 0). */
+    /* It has ended: with an exit status, or by a signal (else 0). Comes once, after all it wrote.
+     * It may be freed there. */
     void (*ended)(void *ctx, int status, int signal);
 };
 
@@ -32,6 +41,14 @@ int child_start(const struct child_options *o, struct child **out, struct err *e
 /* Sends it a signal, if it has not ended. */
 void child_signal(struct child *c, int signal);
 
-/* Lets go of it: what still runs is killed. NULL allowed. */
+/* Kills it, where it stands apart with its group; nothing that it writes is heard any more. `ended`
+ * may come from inside of it. */
+void child_kill(struct child *c);
+
+/* Lets go of it: what still runs is killed, likewise. NULL allowed. */
 void child_free(struct child *c);
+
+/* Whether there is such a program, as execvp looks for it (POSIX) from the folder `dir`. scratch:
+ * for its own use. */
+bool program_found(struct arena *scratch, const char *program, const char *dir);
 #endif

@@ -4,38 +4,11 @@
 #include <unistd.h>
 
 #include "kernel/base/text.h"
+#include "kernel/drive/child.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/tools_int.h"
 
 /* ---- programs ---- */
-
-static bool is_program(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
-
-/* As execvp looks for it (POSIX), from the folder that the command is started in: an empty entry of
- * PATH is that folder, and so are relative ones from there. */
-static bool program_found(struct arena *arena, const char *program, const char *dir)
-{
-    if (strchr(program, '/') != NULL) {
-        return is_program(path_join(arena, dir, program));
-    }
-    const char *path = getenv("PATH");
-    struct str rest = str_of(path == NULL ? "/bin:/usr/bin" : path);
-    for (bool more = true; more;) {
-        size_t colon = str_find(rest, STR(":"));
-        more = colon != SIZE_MAX;
-        const char *entry = arena_cstr(arena, str_slice(rest, 0, more ? colon : rest.n));
-        rest = str_slice(rest, more ? colon + 1 : rest.n, rest.n);
-        const char *folder = *entry == '\0' ? dir : path_join(arena, dir, entry);
-        if (is_program(path_join(arena, folder, program))) {
-            return true;
-        }
-    }
-    return false;
-}
 
 /* Why the program of command tool i cannot be started; n 0 = it can. */
 static struct str missing_program(const struct toolset *t, size_t i, struct arena *arena)
