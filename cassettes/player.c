@@ -328,6 +328,7 @@ static struct http_call *start_call(struct transport *t, const struct http_reque
     if (first != INDEX_NONE) {
         p->requests[first]++;
     }
+    p->last = i != INDEX_NONE ? &p->o.cassette->items[i] : NULL;
     if (i != INDEX_NONE) {
         answer_recorded(call, &p->o.cassette->items[i], &a);
     } else if (p->o.live != NULL) {
@@ -635,6 +636,11 @@ int64_t player_next_at(const struct player *p)
         }
     }
     return -1;
+}
+
+const struct interaction *player_last(const struct player *p)
+{
+    return p->last;
 }
 
 struct player_report player_report(struct player *p)

@@ -68,6 +68,9 @@ bool player_decision(struct player *p, struct str name, struct str arguments, st
  * where there is none or the recording does not say: for the time that a user took to say more. */
 int64_t player_next_at(const struct player *p);
 
+/* The recording that the newest request of the model was given; NULL: a miss, or something live. */
+const struct interaction *player_last(const struct player *p);
+
 /* What went wrong so far, for people, one finding a paragraph: misses (nearest recording, first
  * differing path with both values, or that the recording ends; what was used and what was not; the
  * command that mends it), drift (order, relaxed), unused interactions. The lines behind a finding's

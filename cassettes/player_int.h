@@ -45,6 +45,7 @@ struct player {
     struct signature *signatures; /* made when needed */
     struct player_transport transport;
     struct player_toolbox toolbox;
+    const struct interaction *last; /* of player_last */
     struct http_call *calls;
     struct tool_run *runs;
     size_t misses;

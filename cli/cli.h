@@ -211,6 +211,11 @@ struct live {
 int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
               struct arena *arena, struct live *out, struct err *e) MUST_CHECK;
 
+/* The base URLs, by enum wire_format, that a program of somebody else's would ask: the flag for
+ * all (NULL = not given), or what the environment says, or the provider's own. ERR_USAGE: one is
+ * no URL. */
+int upstreams_of(const char *flag, struct str out[3], struct err *e) MUST_CHECK;
+
 /* ---- approve.c: calls that want a decision ---- */
 
 /* Decides by a file of decisions, else by asking on the terminal, else denies. */

@@ -27,6 +27,19 @@ static const char help_model[] =
     "--seed N\n"
     "                      as for assay run; {task} in the URL stands for the task's id\n";
 
+static const char help_agent[] =
+    "\n"
+    "a program as the subject\n"
+    "  --agent 'CMD'       started once a trial in the place of assay's own loop, with "
+    "OPENAI_BASE_URL,\n"
+    "                      ANTHROPIC_BASE_URL and their kin set to us; judged by what it asks its\n"
+    "                      models and by what it prints. The prompt comes on its standard input, "
+    "as\n"
+    "                      ASSAY_PROMPT, and for {prompt} in CMD. No shell reads CMD: quotes and\n"
+    "                      backslashes are as there, for more say sh -c '...'. --base-url is "
+    "where\n"
+    "                      its requests go to, --model is handed on to it as MODEL\n";
+
 static const char help_end[] =
     "\n"
     "the evaluation\n"
@@ -48,7 +61,8 @@ static const char help_end[] =
     "4 endpoint or disk, 130 interrupted\n"
     "\n"
     "example\n"
-    "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart --out runs/today\n";
+    "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart --out runs/today\n"
+    "  assay eval tasks.yaml --agent 'python3 agent.py' --record cassettes\n";
 
 static void progress(void *ctx, size_t done, size_t total, const char *task, const char *outcome)
 {
@@ -69,7 +83,22 @@ struct request {
     bool json;
 };
 
-enum { EVAL_OPTIONS = 20 };
+enum { EVAL_OPTIONS = 21 };
+
+/* What the program under test decides itself. */
+static int check_agent(const struct eval_options *o, struct err *e)
+{
+    const char *flag = o->provider != NULL      ? "provider"
+                       : o->stream              ? "stream"
+                       : o->temperature != NULL ? "temperature"
+                       : o->max_tokens > 0      ? "max-tokens"
+                                                : NULL;
+    if (o->agent == NULL || flag == NULL) {
+        return 0;
+    }
+    return err_set(e, ERR_USAGE, "--%s does not go with --agent: the program asks as it likes",
+                   flag);
+}
 
 static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
@@ -82,6 +111,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"replay", OPTION_NAME, &replay, 0, 0},
         {"record", OPTION_NAME, &record, 0, 0},
         {"fake", OPTION_FLAG, &fake, 0, 0},
+        {"agent", OPTION_TEXT, &o->agent, 0, 0},
         {"mode", OPTION_TEXT, &how.mode, 0, 0},
         {"provider", OPTION_TEXT, &o->provider, 0, 0},
         {"stream", OPTION_FLAG, &o->stream, 0, 0},
@@ -122,6 +152,8 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : text_check("model", o->model, e);
+    rc = rc != 0 ? rc : text_check("agent", o->agent, e);
+    rc = rc != 0 ? rc : check_agent(o, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
     o->prices = q->prices;
     return rc;
@@ -132,8 +164,11 @@ static int complete(struct request *q, struct err *e)
 {
     struct eval_options *o = &q->options;
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-    int rc = live_open(&q->live_flags, provider_format(o->provider), o->base_url, live, q->arena,
-                       &q->live, e);
+    int rc = live_open(&q->live_flags, provider_format(o->provider), o->base_url,
+                       live && o->agent == NULL, q->arena, &q->live, e);
+    if (rc == 0 && live && o->agent != NULL) {
+        rc = upstreams_of(o->base_url, o->upstream, e);
+    }
     if (rc != 0) {
         return rc;
     }
@@ -213,7 +248,8 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_eval = {"eval",
-                               "run golden sets and score them",
-                               {help_text, help_recordings, help_model, help_endpoint, help_end},
-                               run};
+const struct verb verb_eval = {
+    "eval",
+    "run golden sets and score them",
+    {help_text, help_recordings, help_model, help_endpoint, help_agent, help_end},
+    run};

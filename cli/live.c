@@ -261,6 +261,26 @@ static int64_t given_or(int64_t given, int64_t otherwise)
     return given >= 0 ? given : otherwise;
 }
 
+/* The upstream of a provider: what the program would have asked. */
+static const char *upstream_of(const char *flag, const char *variable, const char *usual)
+{
+    const char *set = getenv(variable);
+    return flag != NULL ? flag : set != NULL && set[0] != '\0' ? set : usual;
+}
+
+int upstreams_of(const char *flag, struct str out[3], struct err *e)
+{
+    int rc = 0;
+    out[WIRE_CHAT] = out[WIRE_RESPONSES] =
+        str_of(upstream_of(flag, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
+    out[WIRE_MESSAGES] =
+        str_of(upstream_of(flag, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
+    for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
+        rc = base_url_check(out[w], e);
+    }
+    return rc;
+}
+
 int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
               struct arena *arena, struct live *out, struct err *e)
 {

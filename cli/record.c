@@ -146,13 +146,6 @@ static int command_at(int argc, char **argv)
     return at < argc ? at + 1 : argc;
 }
 
-/* The upstream of a provider: what the program would have asked. */
-static const char *upstream_of(const char *flag, const char *variable, const char *usual)
-{
-    const char *set = getenv(variable);
-    return flag != NULL ? flag : set != NULL && set[0] != '\0' ? set : usual;
-}
-
 /* What both verbs are told. */
 struct flags {
     const char *out, *upstream;
@@ -179,19 +172,6 @@ static int parse(enum serve_source source, int argc, char **argv, struct flags *
     return rc;
 }
 
-static int set_upstream(const char *flag, struct serve_options *o, struct err *e)
-{
-    int rc = 0;
-    o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] =
-        str_of(upstream_of(flag, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
-    o->upstream[WIRE_MESSAGES] =
-        str_of(upstream_of(flag, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
-    for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
-        rc = base_url_check(o->upstream[w], e);
-    }
-    return rc;
-}
-
 static int run(enum serve_source source, int argc, char **argv)
 {
     struct serve_options o = {.source = source};
@@ -204,7 +184,7 @@ static int run(enum serve_source source, int argc, char **argv)
     bool strict = f.cassettes.strict;
     if (rc == 0) {
         o.path = source == SERVE_RECORD ? f.out : f.words.at[0];
-        rc = source == SERVE_RECORD ? set_upstream(f.upstream, &o, &e) : 0;
+        rc = source == SERVE_RECORD ? upstreams_of(f.upstream, o.upstream, &e) : 0;
     }
     if (rc == 0) {
         f.cassettes.strict = strict && source == SERVE_REPLAY;

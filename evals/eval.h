@@ -145,9 +145,14 @@ struct eval_options {
     bool stream;
     const char *temperature; /* number text; NULL = not sent */
     int64_t max_tokens;      /* 0 = not sent */
-    const char *filter;      /* a tag; NULL = all tasks */
-    const char *task;        /* an id, or several with commas; NULL = all tasks */
-    int64_t trials;          /* 0 = as the set says */
+    /* A program under test in the place of our own loop: its command (agent.h); NULL = none. model
+     * is then only handed on, provider, stream, temperature and max_tokens do not count, and the
+     * base URLs are by enum wire_format, {task} in them as above; n 0 = the provider's own. */
+    const char *agent;
+    struct str upstream[3];
+    const char *filter; /* a tag; NULL = all tasks */
+    const char *task;   /* an id, or several with commas; NULL = all tasks */
+    int64_t trials;     /* 0 = as the set says */
     int64_t
         jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
     int64_t allow_errors;

@@ -183,7 +183,8 @@ enum eval_outcome eval_outcome_of_status(enum run_status s)
     case RUN_NO_PROGRESS:
     case RUN_TRUNCATED:
     case RUN_REFUSED:
-    case RUN_SCRIPT_MISMATCH: return EVAL_FAIL;
+    case RUN_SCRIPT_MISMATCH:
+    case RUN_PROGRAM_FAILED: return EVAL_FAIL;
     }
     return EVAL_ERROR;
 }

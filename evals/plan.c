@@ -34,7 +34,7 @@ static int check_options(const struct eval_options *o, struct err *e)
 static int check_source_options(const struct eval_options *o, struct err *e)
 {
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-    if (live && (o->model == NULL || *o->model == '\0')) {
+    if (live && o->agent == NULL && (o->model == NULL || *o->model == '\0')) {
         return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
@@ -392,10 +392,15 @@ static int check_programs(const struct eval_options *o, const struct plan *p, st
     return rc;
 }
 
+static int read_agent(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    return o->agent == NULL ? 0 : agent_command_read(o->agent, p->arena, &p->agent, e);
+}
+
 static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     int rc = check_source_options(o, e);
-    if (rc == 0) {
+    if (rc == 0 && o->agent == NULL) {
         rc = check_programs(o, p, e);
     }
     if (rc == 0 && o->source == EVAL_RECORD) {
@@ -430,6 +435,7 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
     int rc = check_options(o, e);
     rc = rc != 0 ? rc : load_sets(o, out, e);
     rc = rc != 0 ? rc : make_items(o, out, e);
+    rc = rc != 0 ? rc : read_agent(o, out, e);
     rc = rc != 0 ? rc : check_source(o, out, e);
     if (rc != 0) {
         plan_free(out);

@@ -262,14 +262,19 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     return rc;
 }
 
-int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, struct err *e)
+static struct rig *begin(const struct rig_options *o)
 {
     struct rig *r = mem_zero(sizeof *r);
     r->arena = arena_new();
     r->options = *o;
     r->live = o->live != NULL ? *o->live : LIVE_SETTINGS_DEFAULT;
     r->config = o->settings == NULL ? kernel_config_default() : *o->settings;
-    int rc = build(r, loop, e);
+    return r;
+}
+
+/* The rig into *out, or frees it. */
+static int finish(struct rig *r, int rc, struct rig **out)
+{
     if (rc != 0) {
         int closed = rig_free(r, NULL);
         (void)closed; /* the first error is the one to tell */
@@ -277,6 +282,24 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, st
     }
     *out = r;
     return 0;
+}
+
+int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, struct err *e)
+{
+    struct rig *r = begin(o);
+    return finish(r, build(r, loop, e), out);
+}
+
+int rig_answers(struct loop *loop, const struct rig_options *o, struct rig **out, struct err *e)
+{
+    struct rig *r = begin(o);
+    r->bare = true;
+    int rc = rig_load(r, e);
+    if (rc == 0) {
+        r->sched = rig_clock(r, loop);
+        rc = rig_connect(r, loop, e);
+    }
+    return finish(r, rc, out);
 }
 
 /* What a cancel stops is no part of the recording: it would replay as an endpoint that hangs. */
@@ -320,13 +343,19 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
 bool rig_outcome(struct rig *r, struct rig_outcome *out)
 {
     *out = (struct rig_outcome){.model = r->config.model,
-                                .warning = buf_str(&r->warning),
                                 .log_error = r->log_error.code == 0 ? NULL : &r->log_error};
+    rig_source_outcome(r, out);
     if (!session_result(r->session, &out->result)) {
         return false;
     }
     out->note = buf_str(&r->note);
     out->calls = calls_made(r, &out->n_calls);
+    return true;
+}
+
+void rig_source_outcome(struct rig *r, struct rig_outcome *out)
+{
+    out->warning = buf_str(&r->warning);
     out->recorded = r->recorder == NULL ? 0 : recorder_count(r->recorder);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
@@ -335,7 +364,6 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
         out->script = fake_path(r->script);
         out->leftover = fake_leftover(r->fake);
     }
-    return true;
 }
 
 bool rig_leftover_fails(const struct rig_outcome *o)
@@ -343,7 +371,7 @@ bool rig_leftover_fails(const struct rig_outcome *o)
     enum run_status s = o->result.status;
     enum eval_outcome outcome = eval_outcome_of_status(s);
     return o->leftover.n > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL) &&
-           s != RUN_SCRIPT_MISMATCH;
+           s != RUN_SCRIPT_MISMATCH && s != RUN_PROGRAM_FAILED;
 }
 
 /* The first failure of writing the trace counts. */

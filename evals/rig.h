@@ -64,6 +64,11 @@ struct rig_options {
 int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
             struct err *e) MUST_CHECK;
 
+/* The same without a session of ours: what answers it is asked by somebody else, and nothing is
+ * done at its end. Of a recording any part may be asked for. Errors as rig_new. */
+int rig_answers(struct loop *loop, const struct rig_options *o, struct rig **out,
+                struct err *e) MUST_CHECK;
+
 /* The user's next message, after the end of the run before; as session_say. */
 void rig_say(struct rig *r, struct str text);
 

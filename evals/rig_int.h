@@ -36,6 +36,7 @@ struct rig {
     struct appender *trace; /* opened with the first line */
     struct snapshots *snapshots;
     struct err log_error;   /* code 0: all is well */
+    bool bare;              /* it has no session (rig_answers) */
     bool holds;             /* virtual time stands still while somebody decides */
     struct tool_call asked; /* the call that is being decided about */
     uint64_t asked_at;
@@ -45,6 +46,11 @@ struct rig {
     struct buf note;
     struct buf adopted; /* the options that a recording spoke for, as words of a command */
 };
+
+/* ---- rig.c ---- */
+
+/* What became of its source, into the parts of *out that tell of it. */
+void rig_source_outcome(struct rig *r, struct rig_outcome *out);
 
 /* ---- rig_source.c ---- */
 

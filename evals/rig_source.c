@@ -171,6 +171,9 @@ static int adopt_session(struct rig *r, struct err *e)
 {
     struct buf why = {0};
     const struct cassette *c = r->cassette;
+    if (r->bare) {
+        return 0;
+    }
     const struct interaction *first = cassette_session(c, &why);
     int rc = 0;
     if (first != NULL) {

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 enum {
-    FILES_PER_TRIAL = 3, /* trace, recording, connection */
-    FILES_SPARE = 100    /* for the loop, its child processes, the journal */
+    FILES_PER_TRIAL = 3,  /* trace, recording, connection */
+    FILES_PER_AGENT = 12, /* besides: its streams, its connections to us */
+    FILES_SPARE = 100     /* for the loop, its child processes, the journal */
 };
 
 enum runner_state {
@@ -126,8 +127,27 @@ static void start_next(struct job *job)
 
 static void on_trial(void *ctx)
 {
-    keep(ctx);
-    start_next(ctx);
+    struct job *job = ctx;
+    struct runner *r = job->r;
+    keep(job);
+    start_next(job);
+    if (r->n_running == 0) {
+        loop_stop(r->loop); /* the server of a program under test would listen on */
+    }
+}
+
+/* The program under test and its server. */
+static int open_agents(struct runner *r)
+{
+    struct err e;
+    struct str no_proxy = r->o->live == NULL ? STR("") : r->o->live->net.no_proxy;
+    int rc = r->plan.agent.n == 0
+                 ? 0
+                 : agents_new(r->loop, &r->plan.agent, no_proxy, &r->plan.agents, &e);
+    if (rc != 0) {
+        broken(r, rc, &e);
+    }
+    return rc;
 }
 
 /* Jobs beyond the number of trials or the limit on open files would only fail. */
@@ -135,7 +155,8 @@ static size_t jobs_of(const struct runner *r)
 {
     size_t jobs = (size_t)r->o->jobs;
     size_t files = files_open_max();
-    size_t fit = (files > FILES_SPARE ? files - FILES_SPARE : 0) / FILES_PER_TRIAL + 1;
+    size_t each = FILES_PER_TRIAL + (r->o->agent != NULL ? FILES_PER_AGENT : 0);
+    size_t fit = (files > FILES_SPARE ? files - FILES_SPARE : 0) / each + 1;
     jobs = jobs < fit ? jobs : fit;
     return jobs < r->plan.n ? jobs : r->plan.n;
 }
@@ -163,16 +184,21 @@ static void run_loop(struct runner *r)
     live_prepare(r->loop, r->o->live, r->o->source == EVAL_LIVE || r->o->source == EVAL_RECORD);
     r->jobs = mem_zero(r->n_jobs * sizeof *r->jobs);
     loop_on_interrupt(r->loop, on_interrupt, r);
-    for (size_t i = 0; i < r->n_jobs; i++) {
+    int rc = open_agents(r);
+    for (size_t i = 0; rc == 0 && i < r->n_jobs; i++) {
         r->jobs[i].r = r;
         start_next(&r->jobs[i]);
     }
-    loop_run(r->loop);
+    if (rc == 0) {
+        loop_run(r->loop);
+    }
     for (size_t i = 0; r->n_running > 0 && i < r->n_jobs; i++) {
         if (r->jobs[i].trial != NULL) {
             keep(&r->jobs[i]); /* it can make no progress any more, and says so */
         }
     }
+    agents_free(r->plan.agents);
+    r->plan.agents = NULL;
     loop_free(r->loop);
     free(r->jobs);
 }

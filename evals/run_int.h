@@ -2,6 +2,7 @@
 #ifndef EVALS_RUN_INT_H
 #define EVALS_RUN_INT_H
 
+#include "evals/agent.h"
 #include "evals/eval.h"
 #include "evals/rig.h"
 #include "kernel/drive/files.h"
@@ -28,8 +29,10 @@ struct plan {
     size_t n_chosen;
     struct plan_item *items; /* in the order of the sets, then the trials */
     size_t n;
-    bool several;             /* a task has more than one trial */
-    struct toolset *no_tools; /* for tasks without tools */
+    bool several;               /* a task has more than one trial */
+    struct toolset *no_tools;   /* for tasks without tools */
+    struct agent_command agent; /* n 0 = our own loop is what is evaluated */
+    struct agents *agents;      /* while it runs: the program and its server; else NULL */
 };
 
 /* Loads the sets and checks everything that can be checked before anything is run. Errors as

@@ -129,7 +129,7 @@ static bool add_source(cJSON *root, const struct eval_options *o)
            add_text(root, "cassettes", o->cassettes) &&
            add_text(root, "match", cassette_match_name(o->how.match)) &&
            cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
-           add_text(root, "model", o->model) &&
+           add_text(root, "agent", o->agent) && add_text(root, "model", o->model) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);

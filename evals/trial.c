@@ -12,11 +12,14 @@ struct trial {
     struct loop *loop;
     const struct eval_options *o;
     const struct plan_item *item;
-    const char *trace;      /* relative to the run directory */
+    const char *dir;        /* the run directory */
+    const char *trace;      /* relative to it */
     const char *trace_path; /* from here */
     const char *cassette;   /* NULL unless replaying or recording */
     const char *recording;  /* NULL unless recording: where the cassette is until all went well */
-    struct rig *rig;        /* NULL = could not be started: `error` says why */
+    struct rig_options options;
+    struct rig *rig;     /* NULL = could not be started: `error` says why */
+    struct agent *agent; /* in its place, of a program under test */
     struct err error;
     void (*done)(void *ctx);
     void *ctx;
@@ -52,12 +55,12 @@ static uint64_t seed_of(const struct trial *t, struct str name)
     return seed == 0 ? 1 : seed;
 }
 
-/* The base URL with each {task} replaced by the task's id, so that one server can tell tasks apart.
+/* A base URL with each {task} replaced by the task's id, so that one server can tell tasks apart.
  */
-static struct str base_url(const struct trial *t)
+static struct str base_url(const struct trial *t, struct str from)
 {
     const struct str mark = STR("{task}");
-    struct str rest = str_of(t->o->base_url);
+    struct str rest = from;
     struct buf url = {0};
     for (size_t at; (at = str_find(rest, mark)) != SIZE_MAX;) {
         buf_add(&url, str_slice(rest, 0, at));
@@ -82,36 +85,53 @@ static struct str mend_task(const struct trial *t)
                         t->o->mend + strlen(verb));
 }
 
+static int start_agent(struct trial *t, struct agents *all)
+{
+    struct agent_options o = {.rig = &t->options, .task = t->item->task, .trial = t->item->trial};
+    struct str trace = str_of(t->trace);
+    size_t from = str_starts(trace, "traces/") ? strlen("traces/") : 0;
+    o.stderr_name = arena_printf(t->arena, "stderr/%.*s.txt",
+                                 STR_FMT(str_slice(trace, from, trace.n - strlen(".jsonl"))))
+                        .p;
+    o.stderr_path = path_join(t->arena, t->dir, o.stderr_name);
+    for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
+        struct str url = t->o->upstream[f];
+        o.upstream[f] = base_url(t, url.n > 0 ? url : str_of(endpoint_provider_url(f)));
+    }
+    return agent_new(all, &o, &t->agent, &t->error);
+}
+
 static int start(struct trial *t, const struct plan *plan)
 {
     const struct golden_task *task = t->item->task;
     struct str name = identity(t);
-    struct rig_options rig = {.source = t->o->source,
-                              .path = t->recording != NULL        ? t->recording
-                                      : t->o->source == EVAL_FAKE ? task->fake
-                                                                  : t->cassette,
-                              .base = t->recording != NULL ? t->cassette : NULL,
-                              .how = t->o->how,
-                              .tools = task->tools != NULL ? task->tools : plan->no_tools,
-                              .prompt = task->prompt,
-                              .system = task->system,
-                              .budget = task->budget,
-                              .model = str_of(t->o->model),
-                              .provider = str_of(t->o->provider),
-                              .prices = t->o->prices,
-                              .base_url = base_url(t),
-                              .api_key = str_of(t->o->api_key),
-                              .live = t->o->live,
-                              .stream = t->o->stream,
-                              .temperature = str_of(t->o->temperature),
-                              .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
-                              .seed = seed_of(t, name),
-                              .mend = mend_task(t),
-                              .identity = name,
-                              .trace = t->trace_path,
-                              .ctx = t,
-                              .done = on_done};
-    return rig_new(t->loop, &rig, &t->rig, &t->error);
+    t->options = (struct rig_options){.source = t->o->source,
+                                      .path = t->recording != NULL        ? t->recording
+                                              : t->o->source == EVAL_FAKE ? task->fake
+                                                                          : t->cassette,
+                                      .base = t->recording != NULL ? t->cassette : NULL,
+                                      .how = t->o->how,
+                                      .tools = task->tools != NULL ? task->tools : plan->no_tools,
+                                      .prompt = task->prompt,
+                                      .system = task->system,
+                                      .budget = task->budget,
+                                      .model = str_of(t->o->model),
+                                      .provider = str_of(t->o->provider),
+                                      .prices = t->o->prices,
+                                      .base_url = base_url(t, str_of(t->o->base_url)),
+                                      .api_key = str_of(t->o->api_key),
+                                      .live = t->o->live,
+                                      .stream = t->o->stream,
+                                      .temperature = str_of(t->o->temperature),
+                                      .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
+                                      .seed = seed_of(t, name),
+                                      .mend = mend_task(t),
+                                      .identity = name,
+                                      .trace = t->trace_path,
+                                      .ctx = t,
+                                      .done = on_done};
+    return plan->agents != NULL ? start_agent(t, plan->agents)
+                                : rig_new(t->loop, &t->options, &t->rig, &t->error);
 }
 
 struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
@@ -125,6 +145,7 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->item = item;
     t->done = done;
     t->ctx = ctx;
+    t->dir = dir;
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
     if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
@@ -143,6 +164,8 @@ void trial_cancel(struct trial *t)
 {
     if (t->rig != NULL) {
         rig_cancel(t->rig, STR("interrupted"));
+    } else if (t->agent != NULL) {
+        agent_cancel(t->agent);
     }
 }
 
@@ -306,7 +329,7 @@ static int keep_recording(const struct trial *t, bool recorded, enum eval_outcom
 /* Closes what was written. */
 static int close_files(struct trial *t, bool recorded, enum eval_outcome outcome, struct err *e)
 {
-    int rc = rig_free(t->rig, e);
+    int rc = t->agent != NULL ? agent_free(t->agent, e) : rig_free(t->rig, e);
     return rc != 0 ? rc : keep_recording(t, recorded, outcome, e);
 }
 
@@ -327,7 +350,10 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
     struct rig_outcome run = {.recorded = 0};
     int rc = 0;
-    if (t->rig == NULL) {
+    if (t->agent != NULL) {
+        rc = agent_outcome(t->agent, &run, e);
+        settle_run(t, arena, &run, out);
+    } else if (t->rig == NULL) {
         settle_refused(t, arena, out);
         if (t->o->source == EVAL_RECORD && out->code != ERR_MISS) {
             rc = t->error.code; /* the recording cannot be written: nothing else can either */

@@ -27,6 +27,7 @@ struct kernel;
     X(RUN_TRUNCATED, "truncated")                                                                  \
     X(RUN_REFUSED, "refused")                                                                      \
     X(RUN_SCRIPT_MISMATCH, "script_mismatch")                                                      \
+    X(RUN_PROGRAM_FAILED, "program_failed") /* of a program under test, never of the loop */       \
     X(RUN_MODEL_ERROR, "model_error")                                                              \
     X(RUN_CASSETTE_MISS, "cassette_miss")                                                          \
     X(RUN_CANCELLED, "cancelled")
