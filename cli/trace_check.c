@@ -1,5 +1,7 @@
 /* Looking for mistakes in event logs and in the messages of requests, ours or not. */
+#include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -18,6 +20,16 @@ static const char *const types[] = {"run_start",  "user_message", "step_start",
                                     "cancel",     "resume",       "final",
                                     "run_end"};
 
+enum { CONVERSATIONS_MAX = 100000 }; /* of one log */
+
+/* What a log's lines, or those of one of its conversations, make of a history. */
+struct history {
+    struct buf messages;    /* struct message each */
+    struct buf lines;       /* uint32_t: where each message stands */
+    struct message reply;   /* whose results come */
+    uint32_t *result_lines; /* where each of its calls has its result; 0 = none yet */
+};
+
 /* A file under inspection. */
 struct inspected {
     const char *file;
@@ -28,10 +40,9 @@ struct inspected {
     int64_t t_ms; /* likewise */
     bool ended;   /* the line before was a run_end */
     XXH3_state_t sum;
-    struct buf messages;    /* struct message each */
-    struct buf lines;       /* uint32_t: where each message stands */
-    struct message reply;   /* whose results come */
-    uint32_t *result_lines; /* where each of its calls has its result; 0 = none yet */
+    struct history *histories; /* by conversation */
+    size_t n_histories;
+    struct history *at; /* the one of the line at hand */
 };
 
 static void tell_of(struct inspected *f, enum finding_severity severity, const char *code,
@@ -70,9 +81,9 @@ static void check_history(struct inspected *f, const struct message *messages, s
         return; /* cut off while calls were under way */
     }
     uint32_t line = 0;
-    if (f->lines.n > 0) {
+    if (f->at->lines.n > 0) {
         i = i < n ? i : n - 1;
-        memcpy(&line, f->lines.p + i * sizeof line, sizeof line);
+        memcpy(&line, f->at->lines.p + i * sizeof line, sizeof line);
     }
     f->line = line;
     wrong(f, "history", str_of(e.message));
@@ -80,11 +91,25 @@ static void check_history(struct inspected *f, const struct message *messages, s
 
 static void add_message(struct inspected *f, const struct message *m, uint32_t line)
 {
-    buf_add(&f->messages, (struct str){(const char *)m, sizeof *m});
-    buf_add(&f->lines, (struct str){(const char *)&line, sizeof line});
+    buf_add(&f->at->messages, (struct str){(const char *)m, sizeof *m});
+    buf_add(&f->at->lines, (struct str){(const char *)&line, sizeof line});
 }
 
 /* ---- event logs ---- */
+
+/* The history of a conversation of the log, from 1; false for a number that there cannot be. */
+static bool turn_to(struct inspected *f, int64_t number)
+{
+    if (number < 1 || number > CONVERSATIONS_MAX || number > (int64_t)f->n_histories + 1) {
+        return false;
+    }
+    if (number > (int64_t)f->n_histories) {
+        f->histories = mem_grow(f->histories, (f->n_histories + 1) * sizeof *f->histories);
+        f->histories[f->n_histories++] = (struct history){.reply = {.role = ROLE_ASSISTANT}};
+    }
+    f->at = &f->histories[number - 1];
+    return true;
+}
 
 /* Where the reply at hand has its call of this id; SIZE_MAX = nowhere. */
 static size_t place_of(const struct message *reply, struct str id)
@@ -103,23 +128,23 @@ static size_t place_of(const struct message *reply, struct str id)
  */
 static void end_reply(struct inspected *f, bool under_way)
 {
-    for (size_t i = 0; i < f->reply.n_calls; i++) {
-        struct message m = {.role = ROLE_TOOL, .call_id = f->reply.calls[i].id};
-        if (f->result_lines[i] != 0) {
-            add_message(f, &m, f->result_lines[i]);
+    for (size_t i = 0; i < f->at->reply.n_calls; i++) {
+        struct message m = {.role = ROLE_TOOL, .call_id = f->at->reply.calls[i].id};
+        if (f->at->result_lines[i] != 0) {
+            add_message(f, &m, f->at->result_lines[i]);
         } else if (under_way) {
             break;
         }
     }
-    f->reply = (struct message){.role = ROLE_ASSISTANT};
+    f->at->reply = (struct message){.role = ROLE_ASSISTANT};
 }
 
 static void add_result(struct inspected *f, const struct val *v)
 {
     struct message m = {.role = ROLE_TOOL, .call_id = val_text(val_get(v, "call_id"))};
-    size_t at = place_of(&f->reply, m.call_id);
-    if (at != SIZE_MAX && f->result_lines[at] == 0) {
-        f->result_lines[at] = f->line;
+    size_t at = place_of(&f->at->reply, m.call_id);
+    if (at != SIZE_MAX && f->at->result_lines[at] == 0) {
+        f->at->result_lines[at] = f->line;
     } else {
         end_reply(f, false);
         add_message(f, &m, f->line);
@@ -140,8 +165,8 @@ static void add_reply(struct inspected *f, const struct val *v)
                                         val_text(val_get(c, "arguments"))};
     }
     add_message(f, &m, f->line);
-    f->reply = m;
-    f->result_lines = arena_array(f->arena, n, sizeof *f->result_lines);
+    f->at->reply = m;
+    f->at->result_lines = arena_array(f->arena, n, sizeof *f->at->result_lines);
 }
 
 /* What a line adds to the history. */
@@ -236,10 +261,39 @@ static void check_line(struct inspected *f, struct str line)
         if (f->ended) {
             check_sum(f, v);
         }
-        add_line(f, type, v);
+        int64_t number = 1;
+        (void)val_int(val_get(v, "conversation"), &number);
+        if (turn_to(f, number)) {
+            add_line(f, type, v);
+        } else {
+            wrong(f, "bad_conversation",
+                  STR("conversations are numbered from 1, each next one "
+                      "from where the last began"));
+        }
     }
     XXH3_64bits_update(&f->sum, line.p, line.n);
     XXH3_64bits_update(&f->sum, "\n", 1);
+}
+
+/* The history at hand. cut: the log ends before its end. */
+static void check_collected(struct inspected *f, bool cut)
+{
+    end_reply(f, cut);
+    size_t n = f->at->messages.n / sizeof(struct message);
+    struct message *messages = arena_array(f->arena, n, sizeof *messages);
+    if (n > 0) {
+        memcpy(messages, f->at->messages.p, f->at->messages.n);
+    }
+    check_history(f, messages, n, cut);
+}
+
+static void free_histories(struct inspected *f)
+{
+    for (size_t i = 0; i < f->n_histories; i++) {
+        buf_free(&f->histories[i].messages);
+        buf_free(&f->histories[i].lines);
+    }
+    free(f->histories);
 }
 
 static void check_log(struct inspected *f, struct str log)
@@ -255,14 +309,10 @@ static void check_log(struct inspected *f, struct str log)
     } else if (!f->ended) {
         tell_of(f, FINDING_WARNING, "interrupted", STR("the log ends without run_end"));
     }
-    bool cut = log.n > 0 || !f->ended;
-    end_reply(f, cut);
-    size_t n = f->messages.n / sizeof(struct message);
-    struct message *messages = arena_array(f->arena, n, sizeof *messages);
-    if (n > 0) {
-        memcpy(messages, f->messages.p, f->messages.n);
+    for (size_t i = 0; i < f->n_histories; i++) {
+        f->at = &f->histories[i];
+        check_collected(f, log.n > 0 || !f->ended);
     }
-    check_history(f, messages, n, cut);
 }
 
 /* ---- requests ---- */
@@ -334,6 +384,9 @@ static bool check_file(const char *path, struct findings *found)
     struct str text;
     struct err e;
     struct val *root = NULL;
+    bool first = turn_to(&f, 1);
+    assert(first);
+    (void)first;
     bool read = file_read(f.arena, path, LOG_BYTES_MAX, &text, &e) == 0;
     if (!read) {
         findings_add_err(found, path, &e);
@@ -344,8 +397,7 @@ static bool check_file(const char *path, struct findings *found)
     } else {
         check_request(&f, root);
     }
-    buf_free(&f.messages);
-    buf_free(&f.lines);
+    free_histories(&f);
     arena_free(f.arena);
     return read;
 }

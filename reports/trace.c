@@ -133,22 +133,39 @@ static void show_run_start(struct printer *p)
         add_word(p, i > 0 ? ", " : " ", word_of(p, val_item(tools, i)));
     }
     buf_addz(p->out, val_item(tools, 0) == NULL ? " none\n" : "\n");
+    if (text(p, "agent").n > 0) {
+        head(p, "agent", PAINT_BOLD);
+        add_word(p, " ", word(p, "agent"));
+        buf_char(p->out, '\n');
+    }
     if (val_is(val_get(p->ev, "system"), VAL_STRING)) {
         head(p, "system\n", PAINT_BOLD);
         block(p, text(p, "system"), TEXT_CHARS);
     }
 }
 
+/* Which one a line belongs to, where a program had several. */
+static void add_conversation(struct printer *p)
+{
+    int64_t number = known(p->ev, "conversation");
+    if (number > 1) {
+        buf_fmt(p->out, " (conversation %" PRId64 ")", number);
+    }
+    buf_char(p->out, '\n');
+}
+
 static void show_user(struct printer *p)
 {
-    head(p, "user\n", PAINT_BOLD);
+    head(p, "user", PAINT_BOLD);
+    add_conversation(p);
     block(p, text(p, "content"), TEXT_CHARS);
 }
 
 static void show_step(struct printer *p)
 {
     head(p, "step", PAINT_BOLD);
-    buf_fmt(p->out, " %" PRId64 "\n", known(p->ev, "step"));
+    buf_fmt(p->out, " %" PRId64, known(p->ev, "step"));
+    add_conversation(p);
 }
 
 static void show_call(struct printer *p, const struct val *call)

@@ -104,7 +104,7 @@ static const struct {
     {TASK "  expect: {status: model_error}\n", 6, 20, "no trial passes by ending as"},
     {TASK "  expect: {status: cassette_miss}\n", 6, 20, "an error"},
     {TASK "  expect: {status: cancelled}\n", 6, 20, "run again"},
-    {TASK "  expect: {status: cancelld}\n", 6, 20, "\"script_mismatch\", got"},
+    {TASK "  expect: {status: cancelld}\n", 6, 20, "\"program_failed\", got"},
 };
 
 static void names_the_place_of_every_mistake(void)

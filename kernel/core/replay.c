@@ -559,6 +559,12 @@ int kernel_config_of_log(struct arena *arena, const char *file, struct str log,
     if (!val_int(val_get(l.v, "schema"), &schema) || schema != 1) {
         return bad(&w, 1, "this version reads event logs of schema 1");
     }
+    if (val_get(l.v, "agent") != NULL) {
+        return bad(&w, 1,
+                   "is the traffic of another program (eval --agent): what that decided "
+                   "cannot be followed, and it is not gone on with; trace check and trace "
+                   "show take it");
+    }
     *out = kernel_config_default();
     out->run = text_of(l.v, "run");
     out->seed = (uint64_t)number_or(l.v, "seed", 0);
