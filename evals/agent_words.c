@@ -104,8 +104,7 @@ static int read_words(struct reader *r, struct arena *arena, struct agent_comman
     return rc;
 }
 
-/* A prompt in a shell's script would be run by it. */
-static bool is_shell_script(const struct agent_command *c)
+static bool is_shell(const struct agent_command *c)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
     struct str name = c->words[0];
@@ -120,13 +119,15 @@ static bool is_shell_script(const struct agent_command *c)
     return false;
 }
 
+/* A prompt in a shell's script would be run by it. */
 static int check_words(const struct agent_command *c, struct arena *arena, struct err *e)
 {
     if (c->n == 0 || c->words[0].n == 0) {
         return err_set(e, ERR_USAGE, "--agent names no program");
     }
-    for (size_t i = 1; is_shell_script(c) && i < c->n; i++) {
-        if (str_find(c->words[i], STR("{prompt}")) != SIZE_MAX) {
+    for (size_t i = 2; is_shell(c) && i < c->n; i++) {
+        bool script = str_starts(c->words[i - 1], "-") && str_ends(c->words[i - 1], "c");
+        if (script && str_find(c->words[i], STR("{prompt}")) != SIZE_MAX) {
             return err_set(e, ERR_USAGE,
                            "--agent: a shell would run what is in the prompt: write "
                            "\"$ASSAY_PROMPT\" for {prompt} there");

@@ -1,15 +1,14 @@
 #include "ci/testing/testing.h"
+#include "cli/tests/model_server.h"
 #include "cli/tests/program.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRAM BUILD_DIR "/assay"
@@ -23,43 +22,6 @@ static const char two_steps[] =
     "- fault: {status: 429, retry_after_s: 1}\n"
     "- expect: {last_tool: {contains: \"4.2\"}}\n"
     "  reply: {text: It fell by 4.2 points., usage: {input: 120, output: 12}}\n";
-
-/* ---- a server that runs beside the test ---- */
-
-struct server {
-    struct program_running running;
-    const char *url; /* as it printed it */
-    const char *more[2];
-};
-
-/* assay serve with these words; its first line is read from a pipe. */
-static void server_start(struct server *s, const char *const *words)
-{
-    char line[128];
-    size_t n = 0;
-    const char *fifo = path_of("%s/url", testing_dir());
-    CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
-    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
-    struct program_options o = {.out = fifo};
-    program_start(words, &o, &s->running);
-    fcntl(fd, F_SETFL, 0);
-    while (n + 1 < sizeof line && read(fd, line + n, 1) == 1 && line[n] != '\n') {
-        n++;
-    }
-    line[n] = '\0';
-    close(fd);
-    CU_ASSERT_EQUAL_FATAL(strncmp(line, "http://127.0.0.1:", 17), 0);
-    s->url = path_of("%s", line);
-    s->more[0] = path_of("OPENAI_BASE_URL=%s/v1", line);
-    s->more[1] = NULL;
-}
-#define SERVE(s, ...) server_start((s), (const char *const[]){"serve", __VA_ARGS__, NULL})
-
-static const struct ran *server_end(struct server *s)
-{
-    kill(s->running.pid, SIGTERM);
-    return program_wait(&s->running);
-}
 
 static const char *script_in(const char *dir)
 {
