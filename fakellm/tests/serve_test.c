@@ -1,6 +1,7 @@
 #include "fakellm/serve.h"
 
 #include "ci/testing/testing.h"
+#include "fakellm/fake.h"
 #include "kernel/base/arena.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
@@ -585,6 +586,41 @@ static void no_upstream(void)
     finish();
 }
 
+/* Two sessions of the caller's, and none besides. */
+static void placed(void)
+{
+    begin();
+    struct err e = {0};
+    const char *path = write_file(testing_dir(), "s.script.yaml",
+                                  "version: 1\nrules:\n- when: {}\n  reply: {text: mine}\n");
+    struct fake_script *script = NULL;
+    CU_ASSERT_EQUAL_FATAL(fake_load(path, &script, &e), 0);
+    struct fake_session *fake = fake_session_new(script);
+    struct sched *clock = sched_virtual(t.loop);
+    struct transport *transport = transport_fake(fake, clock);
+    struct serve_options o = options(SERVE_PLACED, NULL);
+    struct serve *v = serve_with(&o);
+    struct serve_placement p = {
+        .name = STR("a"), .transport = transport, .sched = clock, .scripted = true};
+    struct session *first = NULL, *other = NULL;
+    CU_ASSERT_EQUAL_FATAL(serve_place(v, &p, &first, &e), 0);
+    CU_ASSERT_EQUAL(serve_place(v, &p, &other, &e), ERR_EXISTS);
+    p.name = STR("b");
+    CU_ASSERT_EQUAL_FATAL(serve_place(v, &p, &other, &e), 0);
+    CHECK_HAS(ask(v, (struct asked){NULL, "/s/a/v1/chat/completions", NULL, chat_hi}), "mine");
+    serve_displace(first);
+    CHECK_HAS(ask(v, (struct asked){NULL, "/s/a/v1/chat/completions", NULL, chat_hi}),
+              "no session \\\"a\\\" is open");
+    CHECK_HAS(ask(v, (struct asked){NULL, "/s/b/v1/chat/completions", NULL, chat_hi}), "mine");
+    serve_displace(other);
+    serve_end(v);
+    transport->ops->free(transport);
+    fake_session_free(fake);
+    fake_free(script);
+    sched_free(clock);
+    finish();
+}
+
 TESTS(serve, {"serve_speaks_every_format_streamed_and_not", formats},
       {"serve_tells_errors_in_the_form_of_the_provider", errors},
       {"serve_breaks_where_the_script_says", broken}, {"serve_keeps_sessions_apart", sessions},
@@ -596,4 +632,5 @@ TESTS(serve, {"serve_speaks_every_format_streamed_and_not", formats},
       {"serve_wants_its_token_in_full", token}, {"serve_answers_the_same_bytes_twice", same_bytes},
       {"serve_replays_what_it_recorded_without_keys", record_and_replay},
       {"serve_never_records_over_a_cassette_unasked", existing_cassette},
-      {"serve_passes_a_refusing_upstream_on", no_upstream})
+      {"serve_passes_a_refusing_upstream_on", no_upstream},
+      {"serve_answers_sessions_of_its_callers_and_no_others", placed})
