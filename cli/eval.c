@@ -30,7 +30,8 @@ static const char help_model[] =
 static const char help_agent[] =
     "\n"
     "a program as the subject\n"
-    "  --agent 'CMD'       started once a trial in the place of assay's own loop, with "
+    "  --agent 'CMD'       'python3 agent.py', say: started once a trial in the place of assay's "
+    "own loop, with "
     "OPENAI_BASE_URL,\n"
     "                      ANTHROPIC_BASE_URL and their kin set to us; judged by what it asks its\n"
     "                      models and by what it prints. The prompt comes on its standard input, "
@@ -61,8 +62,7 @@ static const char help_end[] =
     "4 endpoint or disk, 130 interrupted\n"
     "\n"
     "example\n"
-    "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart --out runs/today\n"
-    "  assay eval tasks.yaml --agent 'python3 agent.py' --record cassettes\n";
+    "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart --out runs/today\n";
 
 static void progress(void *ctx, size_t done, size_t total, const char *task, const char *outcome)
 {

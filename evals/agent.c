@@ -136,7 +136,7 @@ static void take_times(struct http_call *call)
 {
     const struct rig *r = call->agent->rig;
     const struct interaction *it = r->player == NULL ? NULL : player_last(r->player);
-    if (it != NULL && call->turn != NULL && r->options.source == EVAL_REPLAY) {
+    if (it != NULL && call->turn != NULL) {
         call->turn->at_ms = it->at_ms;
         call->took_ms = it->took_ms;
     }
