@@ -302,6 +302,25 @@ static int check_choice(const struct plan *p, struct err *e)
     return 0;
 }
 
+/* Leaves the tasks of one shard, each with all its trials: they are dealt out in turn. */
+static int keep_shard(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    size_t n = 0;
+    int64_t task = -1;
+    for (size_t i = 0; i < p->n; i++) {
+        task += p->items[i].trial == 1;
+        if (task % o->shards == o->shard - 1) {
+            p->items[n++] = p->items[i];
+        }
+    }
+    p->n = n;
+    return n > 0 ? 0
+                 : err_set(e, ERR_USAGE,
+                           "--shard %" PRId64 "/%" PRId64 " has no task: there are %" PRId64
+                           "; lower the number of shards",
+                           o->shard, o->shards, task + 1);
+}
+
 static int make_items(const struct eval_options *o, struct plan *p, struct err *e)
 {
     size_t tasks = 0;
@@ -322,7 +341,7 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
         rc = check_cassette_names(p, sorted, tasks, e);
     }
-    return rc;
+    return rc == 0 && o->shards > 0 ? keep_shard(o, p, e) : rc;
 }
 
 /* ---- what the source needs ---- */

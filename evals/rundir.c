@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -135,6 +136,16 @@ static bool add_source(cJSON *root, const struct eval_options *o)
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);
 }
 
+static bool add_shard(cJSON *root, const struct eval_options *o)
+{
+    char text[48];
+    if (o->shards == 0) {
+        return true;
+    }
+    int n = snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, o->shard, o->shards);
+    return n > 0 && add_text(root, "shard", text);
+}
+
 /* Which trials there were, and when. */
 static bool add_trials(cJSON *root, const struct eval_options *o, const struct plan *plan)
 {
@@ -143,8 +154,8 @@ static bool add_trials(cJSON *root, const struct eval_options *o, const struct p
     const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
     const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
     bool good = add_text(root, "filter", o->filter) && add_text(root, "task", o->task) &&
-                add_count(root, "trials", (int64_t)plan->n) && add_text(root, "seed", seed) &&
-                add_text(root, "started", started);
+                add_count(root, "trials", (int64_t)plan->n) && add_shard(root, o) &&
+                add_text(root, "seed", seed) && add_text(root, "started", started);
     arena_free(scratch);
     return good;
 }
@@ -198,6 +209,12 @@ int rundir_make(const struct eval_options *o, const struct plan *plan, struct ar
         rc = dir_make(path_join(arena, *dir, "traces"), e);
     }
     return rc != 0 ? rc : write_manifest(o, plan, path_join(arena, *dir, "manifest.json"), e);
+}
+
+int rundir_new(const char *dir, struct arena *arena, struct err *e)
+{
+    int rc = make_named(dir, e);
+    return rc != 0 ? rc : dir_make(path_join(arena, dir, "traces"), e);
 }
 
 int rundir_results(const struct eval_report *r, struct err *e)

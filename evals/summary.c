@@ -168,7 +168,9 @@ static void sum_latency(const struct eval_report *r, struct eval_summary *s)
 static int exit_status(const struct eval_report *r, int64_t allow_errors)
 {
     const struct eval_summary *s = &r->summary;
-    int status = r->interrupted ? EXIT_INTERRUPTED : s->failed > 0 ? EXIT_FAILED : EXIT_OK;
+    int status = r->interrupted                      ? EXIT_INTERRUPTED
+                 : s->failed > 0 || r->stopped.n > 0 ? EXIT_FAILED
+                                                     : EXIT_OK;
     bool too_many = s->errors > (uint64_t)(allow_errors < 0 ? 0 : allow_errors);
     for (size_t i = 0; too_many && i < r->n; i++) {
         const struct eval_trial *t = &r->trials[i];

@@ -310,9 +310,18 @@ static int close_files(struct trial *t, bool recorded, enum eval_outcome outcome
     return rc != 0 ? rc : keep_recording(t, recorded, outcome, e);
 }
 
-static int64_t expected_calls(const struct golden_expect *x)
+int64_t expected_calls(const struct golden_expect *x)
 {
     return x->has_calls ? (int64_t)x->n_calls : x->no_calls ? 0 : -1;
+}
+
+static const struct str *copy_tags(struct arena *arena, const struct golden_task *task)
+{
+    struct str *tags = arena_array(arena, task->n_tags, sizeof *tags);
+    for (size_t i = 0; i < task->n_tags; i++) {
+        tags[i] = arena_str(arena, task->tags[i]);
+    }
+    return tags;
 }
 
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
@@ -321,6 +330,8 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
                                .file = arena_cstr(arena, str_of(t->item->set->path)),
                                .line = t->item->task->line,
                                .task = arena_str(arena, t->item->task->id),
+                               .tags = copy_tags(arena, t->item->task),
+                               .n_tags = t->item->task->n_tags,
                                .trial = t->item->trial,
                                .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
                                .expected_calls = expected_calls(&t->item->task->expect),
