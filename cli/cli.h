@@ -30,7 +30,7 @@ struct sub_verb {
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
 extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_trace;
+    verb_cassette, verb_fake, verb_trace, verb_score, verb_compare, verb_report, verb_merge;
 
 /* ---- run.c ---- */
 
@@ -66,6 +66,17 @@ int resume_end(const struct resumed *r, const char *trace);
 
 /* Says on stderr what of the log is left out. */
 void resume_tell(const struct resumed *r);
+
+/* ---- rescore.c ---- */
+
+/* `assay score RUN`. */
+int score_run(int argc, char **argv);
+
+/* ---- eval.c ---- */
+
+/* Appends a line a trial, then the summary with its figures; `more` are members that follow, with
+ * their commas; NULL = none. */
+void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more);
 
 /* ---- trace_check.c ---- */
 

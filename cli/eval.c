@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/gates.h"
+#include "evals/figures.h"
+#include "evals/runs.h"
 #include "kernel/base/json.h"
+#include "kernel/base/val.h"
 #include "kernel/drive/endpoint.h"
 #include "reports/report.h"
 
@@ -33,6 +37,9 @@ static const char help_text[] =
     "Fewer\n"
     "                      where the limit on open files (ulimit -n) says so, which --verbose "
     "tells\n"
+    "  --shard I/N         only the I-th of N parts of the set; assay merge joins them\n"
+    "  --max-cost X        start no trial once X dollars are spent (exit 1)\n"
+    "  --baseline RUN      compare with an earlier run, as assay compare does\n" GATE_HELP
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
     "  --prices FILE       what models cost, instead of the table that comes with the program\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
@@ -62,10 +69,45 @@ struct request {
     struct arena *arena;
     struct prices *prices;
     struct rules *rules;
+    const char *max_cost, *shard, *baseline;
+    struct gate_flags gate_flags;
+    struct gates gates;
+    struct run_data *base; /* NULL = no baseline */
     bool json;
 };
 
-enum { EVAL_OPTIONS = 20 };
+enum { EVAL_OPTIONS = 23 };
+
+/* "2/7" */
+static int parse_shard(const char *text, int64_t *shard, int64_t *shards, struct err *e)
+{
+    struct str s = str_of(text);
+    size_t slash = str_find(s, STR("/"));
+    struct str of = slash == SIZE_MAX ? STR("") : str_slice(s, slash + 1, s.n);
+    bool good = plain_number(str_slice(s, 0, slash)) && plain_number(of) &&
+                num_is_integer(str_slice(s, 0, slash)) && num_is_integer(of) &&
+                num_scaled(str_slice(s, 0, slash), 0, shard) && num_scaled(of, 0, shards);
+    return good && *shard >= 1 && *shard <= *shards
+               ? 0
+               : err_set(e, ERR_USAGE, "--shard wants I/N, as in 1/4 to 4/4, got \"%s\"", text);
+}
+
+/* What part of the set is run, up to which cost, and what it is held to: bad input is told before
+ * anything is run. */
+static int parse_run(struct request *q, struct err *e)
+{
+    struct eval_options *o = &q->options;
+    int rc = q->shard == NULL ? 0 : parse_shard(q->shard, &o->shard, &o->shards, e);
+    if (rc == 0 && q->max_cost != NULL) {
+        rc = decimal_parse("max-cost", q->max_cost, &o->max_cost_nano, e);
+        if (rc == 0 && o->max_cost_nano <= 0) {
+            rc = err_set(e, ERR_USAGE, "--max-cost wants an amount above 0, got \"%s\"",
+                         q->max_cost);
+        }
+    }
+    rc = rc != 0 ? rc : gates_parse(&q->gate_flags, q->baseline != NULL, &q->gates, e);
+    return rc == 0 && q->baseline != NULL ? run_load(q->baseline, &q->base, e) : rc;
+}
 
 static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
@@ -74,7 +116,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     struct eval_options *o = &q->options;
     bool fake = false;
     int64_t seed = 0;
-    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS] = {
+    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS + GATE_OPTIONS] = {
         {"replay", OPTION_TEXT, &replay, 0, 0},
         {"record", OPTION_TEXT, &record, 0, 0},
         {"fake", OPTION_FLAG, &fake, 0, 0},
@@ -94,10 +136,14 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"trials", OPTION_INT, &o->trials, 1, 1000000},
         {"jobs", OPTION_INT, &o->jobs, 1, 100000},
         {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
+        {"shard", OPTION_TEXT, &q->shard, 0, 0},
+        {"max-cost", OPTION_TEXT, &q->max_cost, 0, 0},
+        {"baseline", OPTION_TEXT, &q->baseline, 0, 0},
         {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
     live_options(&q->live_flags, options + EVAL_OPTIONS);
     size_t n = EVAL_OPTIONS + LIVE_OPTIONS;
     n += replay_options(&how, options + n);
+    n += gate_options(&q->gate_flags, options + n);
     int rc = options_parse(options, n, argc, argv, &q->words, e);
     if (rc != 0) {
         return rc;
@@ -119,7 +165,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
     o->prices = q->prices;
-    return rc;
+    return rc != 0 ? rc : parse_run(q, e);
 }
 
 /* What comes from the environment, where the flags leave it open. */
@@ -141,23 +187,74 @@ static int complete(struct request *q, struct err *e)
     return 0;
 }
 
-static bool print_report(const struct eval_report *r, bool json)
+void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more)
 {
-    struct buf out = {0};
-    if (json) {
-        for (size_t i = 0; i < r->n; i++) {
-            eval_trial_json(&out, &r->trials[i]);
+    for (size_t i = 0; i < r->n; i++) {
+        eval_trial_json(out, &r->trials[i]);
+    }
+    buf_addz(out, "{\"summary\":");
+    eval_summary_json(out, &r->summary);
+    buf_addz(out, ",\"figures\":{");
+    eval_figures_json(out, r);
+    buf_char(out, '}');
+    json_put_text(out, "run", str_of(r->out));
+    if (more != NULL) {
+        buf_add(out, buf_str(more));
+    }
+    buf_addz(out, "}\n");
+}
+
+/* What the gates say replaces what failed tasks stand for. */
+static int gated_status(const struct eval_report *r, int held)
+{
+    int status = r->exit_status == EXIT_FAILED && r->stopped.n == 0 ? EXIT_OK : r->exit_status;
+    return exit_worse(status, held);
+}
+
+/* Prints the report, its comparison and its gates; the exit status that they stand for. */
+static int print_report(const struct request *q, const struct eval_report *r,
+                        const struct comparison_result *c)
+{
+    struct buf out = {0}, more = {0}, gates = {0};
+    int held = gates_check(&q->gates, r, c, q->json ? NULL : &gates, q->json ? &gates : NULL);
+    if (q->json) {
+        if (c != NULL) {
+            buf_addz(&more, ",\"comparison\":");
+            eval_compare_json(&more, c, q->baseline, r->out);
         }
-        buf_addz(&out, "{\"summary\":");
-        eval_summary_json(&out, &r->summary);
-        json_put_text(&out, "run", str_of(r->out));
-        buf_addz(&out, "}\n");
+        if (q->gates.n > 0) {
+            buf_addz(&more, ",\"gates\":[");
+            buf_add(&more, buf_str(&gates));
+            buf_char(&more, ']');
+        }
+        print_report_json(&out, r, &more);
     } else {
         report_table(&out, r, want_color(STDOUT_FILENO));
+        if (c != NULL) {
+            buf_char(&out, '\n');
+            report_compare(&out, c, q->baseline, r->out, want_color(STDOUT_FILENO));
+        }
+        buf_add(&out, buf_str(&gates));
     }
-    bool written = put_out(buf_str(&out));
+    int status = q->gates.n > 0 ? gated_status(r, held) : r->exit_status;
+    status = put_out(buf_str(&out)) ? status : exit_worse(status, EXIT_ENVIRONMENT);
     buf_free(&out);
-    return written;
+    buf_free(&more);
+    buf_free(&gates);
+    return status;
+}
+
+/* The run is on disk whatever comes of its comparison. */
+static int conclude(const struct request *q, const struct eval_report *r)
+{
+    struct comparison_result *c = NULL;
+    struct err e;
+    if (q->base != NULL && eval_compare(q->base->report, r, q->gates.margin, &c, &e) != 0) {
+        return exit_worse(tell_error(&e), r->exit_status);
+    }
+    int status = print_report(q, r, c);
+    eval_compare_free(c);
+    return status;
 }
 
 static int evaluate(int argc, char **argv, struct request *q)
@@ -185,10 +282,7 @@ static int evaluate(int argc, char **argv, struct request *q)
     if (rc != 0) {
         return tell_error(&e);
     }
-    int status = report->exit_status;
-    if (!print_report(report, q->json)) {
-        status = exit_worse(status, EXIT_ENVIRONMENT);
-    }
+    int status = conclude(q, report);
     if (o->source == EVAL_RECORD) {
         tell("recorded %zu cassette%s into %s", report->recorded, report->recorded == 1 ? "" : "s",
              o->cassettes);
@@ -204,6 +298,7 @@ static int run(int argc, char **argv)
     int status = evaluate(argc, argv, &q);
     prices_free(q.prices);
     cassette_rules_free(q.rules);
+    run_data_free(q.base);
     arena_free(q.arena);
     return status;
 }
