@@ -220,6 +220,17 @@ static bool holds(enum gate_op op, double value, double limit)
     return false;
 }
 
+/* A count without decimals. */
+static void add_value(struct buf *out, double value)
+{
+    int64_t whole = (int64_t)value;
+    if (value >= 0 && (double)whole == value) {
+        buf_int(out, whole);
+    } else {
+        stats_add(out, value);
+    }
+}
+
 /* How many tasks it would take to be sure of a gate that holds; 0 = it is sure. */
 static int64_t lacking(const struct gate *g, const struct comparison_result *c)
 {
@@ -249,7 +260,7 @@ struct gate_result gate_check(const struct gate *g, const struct eval_report *r,
                              : "fails, there is nothing to measure it by");
     } else if (!holds(g->op, value, g->limit)) {
         buf_addz(&text, "fails, it is ");
-        stats_add(&text, value);
+        add_value(&text, value);
     } else {
         int64_t needed = gate_wants_baseline(g) ? lacking(g, c) : 0;
         out.verdict = needed > 0 ? GATE_UNSURE : GATE_PASSES;
@@ -260,7 +271,7 @@ struct gate_result gate_check(const struct gate *g, const struct eval_report *r,
                     " were compared; it is ",
                     needed, c->both);
         }
-        stats_add(&text, value);
+        add_value(&text, value);
     }
     out.message = arena_str(arena, buf_str(&text));
     buf_free(&text);

@@ -111,7 +111,7 @@ static void add_cost(struct buf *out, const struct comparison_result *c)
 {
     const struct compared_mean *m = &c->cost;
     if (!m->known) {
-        buf_addz(out, c->both > 0 ? "cost unpriced in one of them\n" : "");
+        buf_addz(out, c->both > 0 ? "cost unpriced\n" : "");
         return;
     }
     buf_addz(out, "cost a trial ");

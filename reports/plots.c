@@ -104,17 +104,17 @@ static int by_cost(const void *a, const void *b)
 
 static void add_row(struct buf *out, const struct mark *m)
 {
-    add_label(out, m->label);
-    const double numbers[] = {m->figures.cost / 1e9, m->success, m->figures.success.low,
-                              m->figures.success.high};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    const double shares[] = {m->success, m->figures.success.low, m->figures.success.high};
+    int64_t nano = (int64_t)(m->figures.cost + 0.5);
+    buf_fmt(out, "%" PRId64 ".%09" PRId64, nano / 1000000000, nano % 1000000000);
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         buf_char(out, ' ');
-        stats_add(out, numbers[i]);
+        stats_add(out, shares[i]);
     }
     buf_char(out, '\n');
 }
 
-/* All models, then the front: those that no model passes more often for as little. */
+/* The front first: those that no model passes more often for as little; then each model. */
 static void cost_data(struct buf *out, const struct marks *m)
 {
     const struct mark **sorted = mem_alloc((m->n + 1) * sizeof *sorted);
@@ -126,16 +126,18 @@ static void cost_data(struct buf *out, const struct marks *m)
         }
     }
     qsort(sorted, n, sizeof *sorted, by_cost);
-    buf_addz(out, "# model, cost a trial, success, low, high\n");
-    for (size_t i = 0; i < n; i++) {
-        add_row(out, sorted[i]);
-    }
-    buf_addz(out, "\n\n# the Pareto front\n");
+    buf_addz(out, "# cost a trial, success, low, high\n\"Pareto front\"\n");
     for (size_t i = 0; i < n; i++) {
         if (sorted[i]->success > best) {
             best = sorted[i]->success;
             add_row(out, sorted[i]);
         }
+    }
+    for (size_t i = 0; i < n; i++) {
+        buf_addz(out, "\n\n");
+        add_label(out, sorted[i]->label);
+        buf_char(out, '\n');
+        add_row(out, sorted[i]);
     }
     free(sorted);
 }
@@ -146,14 +148,13 @@ static void cost_script(struct buf *out, const struct marks *m)
     buf_addz(&plot, "set title 'success against cost'\nset xlabel \"cost a trial");
     buf_fmt(&plot, " (%.*s)\"\n", STR_FMT(m->currency));
     buf_addz(&plot, "set ylabel 'success, with its 95% interval'\nset yrange [0:1.05]\n"
-                    "set xrange [0:*]\nset offsets graph 0, graph 0.15, 0, 0\nset grid\n"
-                    "set key bottom right\n"
-                    "plot 'success-cost.dat' index 1 using 2:3 with linespoints lw 2 lc '#d55e00' "
-                    "title 'Pareto front', \\\n"
-                    "     'success-cost.dat' index 0 using 2:3:4:5 with yerrorbars pt 7 lc "
-                    "'#0072b2' title 'model', \\\n"
-                    "     'success-cost.dat' index 0 using 2:3:1 with labels left offset 1,0.5 "
-                    "notitle\n");
+                    "set xrange [0:*]\nset offsets 0, graph 0.1, 0, 0\nset grid\nset rmargin 6\n"
+                    "set key below autotitle columnhead\n");
+    buf_fmt(&plot,
+            "plot 'success-cost.dat' index 0 using 1:2 with lines lw 2 lc '#999999', \\\n"
+            "     for [i=1:%zu] 'success-cost.dat' index i using 1:2:3:4 with yerrorbars pt 7 lw 2 "
+            "lc i\n",
+            m->priced);
     buf_char(&plot, '\0');
     buf_fmt(out, looks, "success-cost", plot.p, "success-cost");
     buf_free(&plot);
@@ -202,9 +203,10 @@ static void time_data(struct buf *out, const struct marks *m)
 static void time_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
-    buf_addz(&plot, "set title 'time a trial'\nset xlabel 'seconds'\n"
-                    "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
-                    "set xrange [0:*]\nset grid\nset key bottom right autotitle columnhead\n");
+    buf_addz(&plot,
+             "set title 'time a trial'\nset xlabel 'seconds'\n"
+             "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
+             "set xrange [0:*]\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
     buf_fmt(&plot, "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2\n",
             m->n - 1);
     buf_char(&plot, '\0');
