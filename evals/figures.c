@@ -222,6 +222,7 @@ static void figure_success(struct eval_figures *f, struct cluster *c)
         scored += g->scored;
         c[n++] = (struct cluster){(double)g->passed, g->scored};
     }
+    f->scored = n;
     f->clustered = f->trials_most > 1 && n > 1;
     f->success = f->clustered ? stats_clustered(c, n, 0, 1) : stats_wilson(passed, scored);
 }

@@ -39,6 +39,7 @@ struct eval_report *eval_by_model(const struct eval_report *r, struct arena *are
 struct eval_figures {
     struct eval_group *groups;
     size_t n_groups;
+    size_t scored;           /* of them */
     int64_t trials_most;     /* scored ones of one task */
     struct interval success; /* Wilson's, or with several trials a task from clustered errors */
     bool clustered;

@@ -120,7 +120,7 @@ void figures_add(struct buf *out, const struct eval_report *r)
     if (f.success.known) {
         buf_addz(out, "95% interval of success ");
         interval_text(out, f.success);
-        buf_fmt(out, ", %zu task%s", f.n_groups, f.n_groups == 1 ? "" : "s");
+        buf_fmt(out, ", %zu task%s", f.scored, f.scored == 1 ? "" : "s");
         if (f.k > 1) {
             buf_fmt(out, "; pass@%" PRId64 " ", f.k);
             share_add(out, f.pass_at);

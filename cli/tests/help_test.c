@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-static const char *const verbs[] = {"run",    "chat",     "resume", "fork", "eval",
-                                    "golden", "cassette", "fake",   "trace"};
+static const char *const verbs[] = {"run",     "chat",     "resume", "fork",  "eval",
+                                    "golden",  "cassette", "fake",   "trace", "score",
+                                    "compare", "report",   "merge"};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void version(void)
@@ -56,6 +57,30 @@ static void bad_usage(void)
         const char *part;
     } cases[] = {
         {{"evall"}, "did you mean \"eval\"?"},
+        {{"compare", "a"}, "BASE HEAD"},
+        {{"compare", "a", "b", "--gate", "success"}, "METRIC OP NUMBER"},
+        {{"compare", "a", "b", "--gate", "sucess>=1"}, "did you mean success?"},
+        {{"compare", "a", "b", "--gate", "success>=nan"}, "METRIC OP NUMBER"},
+        {{"compare", "a", "b", "--gate", "pass^0>=1"}, "no metric"},
+        {{"compare", "a", "b", "--gate", "luck>=1"}, "there are success, "},
+        {{"compare", "a", "b", "--unsure", "maybe"}, "pass or fail"},
+        {{"compare", "a", "b", "--margin", "0"}, "--margin"},
+        {{"compare", "a", "b"}, "a: no such folder"},
+        {{"merge", "a"}, "--out RUN"},
+        {{"merge", "a", "--out", "b"}, "a: no such folder"},
+        {{"report"}, "folders of runs"},
+        {{"report", "a", "--format", "pdf"}, "junit"},
+        {{"report", "a", "--format", "csv,json"}, "-o DIR"},
+        {{"report", "a", "--plots"}, "-o DIR"},
+        {{"score"}, "assay score RUN"},
+        {{"score", "a"}, "a: no such folder"},
+        {{"eval", "s.yaml", "--fake", "--shard", "0/3"}, "--shard wants I/N"},
+        {{"eval", "s.yaml", "--fake", "--shard", "4/3"}, "--shard wants I/N"},
+        {{"eval", "s.yaml", "--fake", "--shard", "1"}, "--shard wants I/N"},
+        {{"eval", "s.yaml", "--fake", "--max-cost", "0"}, "--max-cost"},
+        {{"eval", "s.yaml", "--fake", "--max-cost", "NaN"}, "--max-cost"},
+        {{"eval", "s.yaml", "--fake", "--gate", "worse_p>=0.05"}, "--baseline RUN"},
+        {{"eval", "s.yaml", "--fake", "--baseline", "nowhere"}, "nowhere: no such folder"},
         {{"runn", "x"}, "did you mean \"run\"?"},
         {{"xyzzy"}, "assay --help"},
         {{""}, "verb"},
