@@ -200,8 +200,8 @@ static void plots(void)
     const char *again = path_of("%s/plots", testing_dir()),
                *bare = path_of("%s/plots", testing_dir());
     const struct program_options o = {.program = "/usr/bin/env"};
-    const struct ran *r = ASSAY_WITH(&o, "PATH=/nowhere", BUILD_DIR "/assay", "report", run, "-o",
-                                     bare, "--plots");
+    const struct ran *r =
+        ASSAY_WITH(&o, "PATH=/nowhere", BUILD_DIR "/assay", "report", run, "-o", bare, "--plots");
     CHECK_STATUS(r, 0);
     CHECK_ERR(r, "gnuplot is not there");
     CU_ASSERT(access(path_of("%s/latency.gp", bare), R_OK) == 0);
@@ -220,7 +220,29 @@ static void plots(void)
     }
 }
 
-TESTS(runs, {"merge_joins_shards_to_the_same_bytes", shards},
+/* Intervals and tests are the same bytes from every compiler. */
+static void compilers(void)
+{
+    static const char *const builds[] = {"clang", "release", "dev"};
+    const char *base = forty_run(none, 0), *head = forty_run(two, 1);
+    const char *want = ASSAY("compare", base, head, "--json")->out;
+    const char *report = ASSAY("report", head, "--format", "json")->out;
+    size_t compared = 0;
+    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+        struct program_options o = {.program = path_of("%s/build/%s/assay", SOURCE_DIR, builds[i])};
+        if (access(o.program, X_OK) == 0) {
+            CHECK_TEXT(ASSAY_WITH(&o, "compare", base, head, "--json")->out, want);
+            CHECK_TEXT(ASSAY_WITH(&o, "report", head, "--format", "json")->out, report);
+            compared++;
+        }
+    }
+    if (compared == 0) {
+        testing_skip("no other build is there to compare with");
+    }
+}
+
+TESTS(runs, {"statistics_are_the_same_for_every_compiler", compilers},
+      {"merge_joins_shards_to_the_same_bytes", shards},
       {"merge_refuses_what_is_not_the_shards_of_one_run", bad_shards},
       {"score_judges_a_run_again_from_its_traces", rescoring},
       {"score_leaves_the_bytes_of_an_unchanged_set", rescoring_quickstart},
