@@ -114,5 +114,4 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_compare = {"compare", "compare two runs, task by task", help_text, run,
-                                  NULL};
+const struct verb verb_compare = {"compare", "compare two runs, task by task", {help_text}, run};

@@ -10,8 +10,8 @@
 size_t gate_options(struct gate_flags *f, struct option *out)
 {
     const struct option options[GATE_OPTIONS] = {{"gate", OPTION_LIST, &f->gates, 0, 0},
-                                                 {"unsure", OPTION_TEXT, &f->unsure, 0, 0},
-                                                 {"margin", OPTION_TEXT, &f->margin, 0, 0}};
+                                                 {"unsure", OPTION_NAME, &f->unsure, 0, 0},
+                                                 {"margin", OPTION_NAME, &f->margin, 0, 0}};
     memcpy(out, options, sizeof options);
     return GATE_OPTIONS;
 }

@@ -21,7 +21,7 @@ static const char help_text[] =
 static int run(int argc, char **argv)
 {
     const char *out = NULL;
-    const struct option options[] = {{"out", OPTION_TEXT, &out, 0, 0}};
+    const struct option options[] = {{"out", OPTION_NAME, &out, 0, 0}};
     struct words words;
     struct err e;
     int rc = options_parse(options, 1, argc, argv, &words, &e);
@@ -38,4 +38,4 @@ static int run(int argc, char **argv)
     return EXIT_OK;
 }
 
-const struct verb verb_merge = {"merge", "join the shards of a run", help_text, run, NULL};
+const struct verb verb_merge = {"merge", "join the shards of a run", {help_text}, run};

@@ -154,8 +154,8 @@ static int load(struct reporting *r, const struct words *words, struct err *e)
 static int report(int argc, char **argv, struct reporting *r)
 {
     const char *list = NULL;
-    const struct option options[] = {{"format", OPTION_TEXT, &list, 0, 0},
-                                     {"out", OPTION_TEXT, &r->out, 0, 0},
+    const struct option options[] = {{"format", OPTION_NAME, &list, 0, 0},
+                                     {"out", OPTION_NAME, &r->out, 0, 0},
                                      {"plots", OPTION_FLAG, &r->plots, 0, 0}};
     struct words words;
     struct err e;
@@ -180,5 +180,5 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_report = {"report", "JUnit, Markdown, CSV, JSON and plots of runs",
-                                 help_text, run, NULL};
+const struct verb verb_report = {
+    "report", "JUnit, Markdown, CSV, JSON and plots of runs", {help_text}, run};

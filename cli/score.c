@@ -17,4 +17,4 @@ static const char help_text[] =
     "example\n"
     "  assay score runs/today --set goldens/quickstart.yaml\n";
 
-const struct verb verb_score = {"score", "score a finished run again", help_text, score_run, NULL};
+const struct verb verb_score = {"score", "score a finished run again", {help_text}, score_run};

@@ -44,6 +44,11 @@ void fake_session_free(struct fake_session *f)
     free(f);
 }
 
+const struct fake_script *fake_script_of(const struct fake_session *f)
+{
+    return f->script;
+}
+
 void fake_session_skip(struct fake_session *f, size_t requests)
 {
     const struct fake_script *s = f->script;
@@ -131,8 +136,11 @@ static const struct fake_step *pick_step(struct fake_session *f, const struct fa
 {
     const struct fake_script *s = f->script;
     if (f->step >= s->n) {
-        buf_fmt(why, "request %lld is one too many: the script ends after step %zu",
-                (long long)f->requests, s->n);
+        buf_fmt(why, "request %lld is one too many: the script ends after step %zu%s",
+                (long long)f->requests, s->n,
+                s->n > 0 && s->steps[s->n - 1].has_fault
+                    ? ", a fault; a call that fails is made again, which takes a step too"
+                    : "");
         return NULL;
     }
     const struct fake_step *step = &s->steps[f->step];
