@@ -27,7 +27,7 @@ int decimal_parse(const char *option, const char *text, int64_t *nano, struct er
 int gates_parse(const struct gate_flags *f, bool baseline, struct gates *out, struct err *e)
 {
     int64_t nano = 0;
-    *out = (struct gates){.margin = 0.05};
+    *out = (struct gates){.margin = MARGIN_USUAL};
     for (size_t i = 0; i < f->gates.n; i++) {
         struct gate *g = &out->at[out->n++];
         int rc = gate_parse(f->gates.at[i], g, e);

@@ -15,6 +15,7 @@ static const char help_text[] =
     "  --format F,...      text (default), junit, markdown, json, csv; one goes to the standard\n"
     "                      output, several want -o\n"
     "  -o, --out DIR       write report.txt, junit.xml, report.md, report.json, trials.csv there\n"
+    "  --baseline RUN      one run: text, markdown and json also tell what changed since that one\n"
     "  --plots             success against cost for each model, and the distribution of times, as\n"
     "                      SVG and PNG in DIR, made by gnuplot; their scripts and data stay there\n"
     "\n"
@@ -45,6 +46,10 @@ struct reporting {
     bool wanted[N_FORMATS];
     size_t n_wanted;
     const char *out;
+    const char *baseline;
+    struct run_data *base;
+    struct comparison_result *comparison;
+    struct report_baseline compared;
     bool plots;
 };
 
@@ -80,16 +85,21 @@ static int read_formats(struct reporting *r, const char *list, struct err *e)
 
 static void fill(struct buf *out, const struct reporting *r, enum format f, bool color)
 {
+    const struct report_baseline *b = r->comparison == NULL ? NULL : &r->compared;
     switch (f) {
     case FORMAT_TEXT:
         for (size_t i = 0; i < r->n; i++) {
             buf_addz(out, i > 0 ? "\n" : "");
             report_table(out, r->reports[i], color);
         }
+        if (b != NULL) {
+            buf_char(out, '\n');
+            report_compare(out, b->result, b->name, r->reports[0]->out, color);
+        }
         break;
     case FORMAT_JUNIT: report_junit(out, r->reports, r->n); break;
-    case FORMAT_MARKDOWN: report_markdown(out, r->reports, r->n); break;
-    case FORMAT_JSON: report_json(out, r->reports, r->n); break;
+    case FORMAT_MARKDOWN: report_markdown(out, r->reports, r->n, b); break;
+    case FORMAT_JSON: report_json(out, r->reports, r->n, b); break;
     case FORMAT_CSV: report_csv(out, r->reports, r->n); break;
     }
 }
@@ -151,17 +161,35 @@ static int load(struct reporting *r, const struct words *words, struct err *e)
     return rc;
 }
 
+/* With the margin that compare has where nothing else is said. */
+static int compare(struct reporting *r, struct err *e)
+{
+    if (r->baseline == NULL) {
+        return 0;
+    }
+    if (r->n != 1) {
+        return err_set(e, ERR_USAGE, "--baseline wants one run to compare with it, got %zu", r->n);
+    }
+    int rc = run_load(r->baseline, &r->base, e);
+    rc = rc != 0 ? rc
+                 : eval_compare(r->base->report, r->reports[0], MARGIN_USUAL, &r->comparison, e);
+    r->compared = (struct report_baseline){r->baseline, r->comparison};
+    return rc;
+}
+
 static int report(int argc, char **argv, struct reporting *r)
 {
     const char *list = NULL;
     const struct option options[] = {{"format", OPTION_NAME, &list, 0, 0},
                                      {"out", OPTION_NAME, &r->out, 0, 0},
+                                     {"baseline", OPTION_NAME, &r->baseline, 0, 0},
                                      {"plots", OPTION_FLAG, &r->plots, 0, 0}};
     struct words words;
     struct err e;
     int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, &words, &e);
     rc = rc != 0 ? rc : read_formats(r, list, &e);
     rc = rc != 0 ? rc : load(r, &words, &e);
+    rc = rc != 0 ? rc : compare(r, &e);
     if (rc == 0 && r->out != NULL) {
         rc = write_files(r, &e);
     } else if (rc == 0) {
@@ -174,6 +202,8 @@ static int run(int argc, char **argv)
 {
     struct reporting r = {.n = 0};
     int status = report(argc, argv, &r);
+    eval_compare_free(r.comparison);
+    run_data_free(r.base);
     for (size_t i = 0; i < r.n; i++) {
         run_data_free(r.runs[i]);
     }

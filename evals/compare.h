@@ -4,6 +4,9 @@
 
 #include "evals/figures.h"
 
+/* The fall of the success that matters, where nobody says another. */
+#define MARGIN_USUAL 0.05
+
 /* What became of a task. A task stands or falls with all of its scored trials; one that does so
  * only now and then, in either run, is flaky, unless the change is more than chance by itself
  * (Fisher's exact test, 5 %). */

@@ -9,6 +9,9 @@
 
 enum { MANIFEST_BYTES_MAX = 16 << 20, RESULTS_BYTES_MAX = 1 << 30, FRACTION_DEN_MAX = 700 };
 
+/* Of anything that is counted: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
+#define COUNT_MAX INT64_C(1000000000000)
+
 /* One line being read. */
 struct line {
     struct arena *arena; /* of what is kept */
@@ -51,8 +54,8 @@ static int64_t count_of(struct line *l, const struct val *in, const char *key, b
         if (needed) {
             wrong(l, key, "a whole number");
         }
-    } else if (!val_int(v, &n) || n < 0) {
-        wrong(l, key, "a whole number that is not negative");
+    } else if (!val_int(v, &n) || n < 0 || n > COUNT_MAX) {
+        wrong(l, key, "a whole number from 0 to 10^12");
         n = none;
     }
     return n;
@@ -167,6 +170,19 @@ static bool outcome_of(struct str name, enum eval_outcome *out)
     return false;
 }
 
+/* Up to a million of the currency. */
+static int64_t cost_of(struct line *l)
+{
+    const struct val *v = val_get(l->object, "cost_nano");
+    int64_t nano = -1;
+    if (v != NULL && v->kind != VAL_NULL &&
+        (!val_int(v, &nano) || nano < 0 || nano > PRICE_NANO_MAX)) {
+        wrong(l, "cost_nano", "a whole number from 0 to 10^15, or null");
+        nano = -1;
+    }
+    return nano;
+}
+
 static void read_ends(struct line *l, struct eval_trial *out)
 {
     struct run_result *r = &out->result;
@@ -183,7 +199,7 @@ static void read_ends(struct line *l, struct eval_trial *out)
         (struct usage){count_of(l, u, "input", false, -1), count_of(l, u, "cached", false, -1),
                        count_of(l, u, "cache_write", false, -1),
                        count_of(l, u, "output", false, -1), count_of(l, u, "reasoning", false, -1)};
-    r->cost_nano = count_of(l, l->object, "cost_nano", false, -1);
+    r->cost_nano = cost_of(l);
     r->currency = text_of(l, "currency", false);
     r->ended_ms = (uint64_t)count_of(l, l->object, "latency_ms", false, 0);
     r->calls_made = (int64_t)out->n_calls;

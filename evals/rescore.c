@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOG_LINES_ROOM = 16 };
+enum { LOG_LINES_ROOM = 16, TRACE_BYTES_MAX = 1 << 30 };
 
 struct named_task {
     struct str set;
@@ -233,13 +233,42 @@ static void judge_again(struct rescoring *r, const struct golden_task *task, str
     keep_script(&old, r->arena, &t->verdict);
 }
 
+static int missing_trace(const struct eval_trial *t, const char *path, struct err *e)
+{
+    return err_at(e, ERR_INPUT, path, 0, 0,
+                  "the trace of trial %" PRId64 " of %.*s is missing: expected all traces that the "
+                  "run wrote",
+                  t->trial, STR_FMT(t->task));
+}
+
+static int judge_trace(struct rescoring *r, const struct golden_task *task, struct eval_trial *t,
+                       struct arena *scratch, struct err *e)
+{
+    const char *dir = r->run->report->out;
+    struct call_list calls = {NULL, 0, 0};
+    struct run_result result = {.calls_made = 0};
+    struct str log = {0};
+    if (t->trace.n == 0) {
+        return missing_trace(t, dir, e);
+    }
+    const char *path = path_join(scratch, dir, t->trace.p);
+    int rc = file_read(scratch, path, TRACE_BYTES_MAX, &log, e);
+    if (rc == ERR_NOT_FOUND) {
+        return missing_trace(t, path, e);
+    }
+    rc = rc != 0 ? rc : read_trace(path, log, task, scratch, &calls, &result, e);
+    if (rc == 0) {
+        t->result = result;
+        keep_run(r, task, &calls, t);
+        judge_again(r, task, t);
+    }
+    free(calls.at);
+    return rc;
+}
+
 static int rescore_trial(struct rescoring *r, struct eval_trial *t, struct err *e)
 {
     const struct golden_task *task = find_task(r, t->task);
-    const char *path =
-        t->trace.n == 0 ? NULL : path_join(r->arena, r->run->report->out, t->trace.p);
-    struct call_list calls = {NULL, 0, 0};
-    struct str log = {0};
     if (t->verdict.outcome == EVAL_ERROR) {
         return 0;
     }
@@ -249,22 +278,8 @@ static int rescore_trial(struct rescoring *r, struct eval_trial *t, struct err *
                        "has it with --set",
                        STR_FMT(t->task), r->run->report->out);
     }
-    if (path == NULL || !path_exists(path)) {
-        return err_at(e, ERR_INPUT, path == NULL ? r->run->report->out : path, 0, 0,
-                      "the trace of trial %" PRId64 " of %.*s is missing: expected all traces that "
-                      "the run wrote",
-                      t->trial, STR_FMT(t->task));
-    }
     struct arena *scratch = arena_new();
-    struct run_result result = {.calls_made = 0};
-    int rc = file_read(scratch, path, 1 << 30, &log, e);
-    rc = rc != 0 ? rc : read_trace(path, log, task, scratch, &calls, &result, e);
-    if (rc == 0) {
-        t->result = result;
-        keep_run(r, task, &calls, t);
-        judge_again(r, task, t);
-    }
-    free(calls.at);
+    int rc = judge_trace(r, task, t, scratch, e);
     arena_free(scratch);
     return rc;
 }

@@ -241,7 +241,11 @@ int64_t stats_needed(double changed, double drop)
 void stats_add(struct buf *out, double v)
 {
     double size = v < 0 ? -v : v;
-    assert(size < 1e12);
+    assert(size < 1e19);
+    if (size >= 1e12) { /* a double has no such decimals then */
+        buf_fmt(out, "%s%" PRIu64 ".000000", v < 0 ? "-" : "", (uint64_t)size);
+        return;
+    }
     uint64_t millionths = (uint64_t)(size * 1e6 + 0.5);
     buf_fmt(out, "%s%" PRIu64 ".%06" PRIu64, v < 0 && millionths > 0 ? "-" : "",
             millionths / 1000000, millionths % 1000000);

@@ -82,7 +82,8 @@ int64_t stats_percentile(const int64_t *sorted, size_t n, size_t percent);
  * after O. S. Miettinen, Biometrics 24 (1968). */
 int64_t stats_needed(double changed, double drop);
 
-/* Appends a number with 6 decimals, rounded half away from zero, in every locale; |v| < 10^12. */
+/* Appends a number with 6 decimals, rounded half away from zero, in every locale; |v| < 10^19,
+ * and beyond 10^12 only the whole part. */
 void stats_add(struct buf *out, double v);
 /* Appends [low,high] or null. */
 void interval_add(struct buf *out, struct interval v);

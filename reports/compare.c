@@ -154,34 +154,34 @@ static void add_latency(struct buf *out, const struct comparison_result *c)
     buf_addz(out, ")\n");
 }
 
-static void add_verdict(struct buf *out, const struct comparison_result *c, bool color)
+void verdict_add(struct buf *out, const struct comparison_result *c)
 {
-    struct buf text = {0};
-    enum paint paint = PAINT_NONE;
     switch (c->verdict) {
-    case COMPARED_WORSE:
-        paint = PAINT_BAD;
-        buf_addz(&text, "worse: the fall is more than chance");
-        break;
-    case COMPARED_BETTER:
-        paint = PAINT_GOOD;
-        buf_addz(&text, "better: the rise is more than chance");
-        break;
+    case COMPARED_WORSE: buf_addz(out, "worse: the fall is more than chance"); break;
+    case COMPARED_BETTER: buf_addz(out, "better: the rise is more than chance"); break;
     case COMPARED_SAME:
-        paint = PAINT_GOOD;
-        buf_addz(&text, "no change: a fall by more than ");
-        share_add(&text, c->margin);
-        buf_addz(&text, " points is ruled out");
+        buf_addz(out, "no change: a fall by more than ");
+        share_add(out, c->margin);
+        buf_addz(out, " points is ruled out");
         break;
     case COMPARED_UNSURE:
-        paint = PAINT_ODD;
-        buf_fmt(&text, "not enough evidence: %" PRId64 " tasks would be needed to see a fall by ",
+        buf_fmt(out, "not enough evidence: %" PRId64 " tasks would be needed to see a fall by ",
                 c->needed);
-        share_add(&text, c->margin);
-        buf_fmt(&text, " points, %" PRId64 " were compared", c->both);
+        share_add(out, c->margin);
+        buf_fmt(out, " points, %" PRId64 " were compared", c->both);
         break;
     }
-    paint_add(out, buf_str(&text), paint, color);
+}
+
+static void add_verdict(struct buf *out, const struct comparison_result *c, bool color)
+{
+    static const enum paint paints[] = {[COMPARED_WORSE] = PAINT_BAD,
+                                        [COMPARED_BETTER] = PAINT_GOOD,
+                                        [COMPARED_SAME] = PAINT_GOOD,
+                                        [COMPARED_UNSURE] = PAINT_ODD};
+    struct buf text = {0};
+    verdict_add(&text, c);
+    paint_add(out, buf_str(&text), paints[c->verdict], color);
     buf_char(out, '\n');
     buf_free(&text);
 }

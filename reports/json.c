@@ -49,11 +49,17 @@ static void add_run(struct buf *out, const struct eval_report *r)
     buf_addz(out, "]}");
 }
 
-void report_json(struct buf *out, const struct eval_report *const *runs, size_t n)
+void report_json(struct buf *out, const struct eval_report *const *runs, size_t n,
+                 const struct report_baseline *baseline)
 {
     buf_addz(out, "{\"runs\":[");
     for (size_t i = 0; i < n; i++) {
         add_run(out, runs[i]);
     }
-    buf_addz(out, "]}\n");
+    buf_char(out, ']');
+    if (baseline != NULL) {
+        json_key(out, "comparison");
+        eval_compare_json(out, baseline->result, baseline->name, runs[0]->out);
+    }
+    buf_addz(out, "}\n");
 }

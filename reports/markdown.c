@@ -6,6 +6,7 @@
 enum {
     BYTES_MAX = 60000, /* GitHub takes comments of 65,536 characters */
     STORY_CHARS = 1500,
+    COMPARED_CHARS = 20000,
     FENCE_LEAST = 3
 };
 
@@ -31,7 +32,7 @@ static void add_plain(struct buf *out, struct str s)
 }
 
 /* A fenced block, whose fence is longer than any row of backticks in it. */
-static void add_block(struct buf *out, struct str s)
+static void add_block(struct buf *out, struct str s, size_t max_chars)
 {
     size_t longest = 0, row = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -46,7 +47,7 @@ static void add_block(struct buf *out, struct str s)
         buf_addz(out, side == 0 ? "text\n" : "\n");
         if (side == 0) {
             struct buf text = {0};
-            block_add(&text, s, 0, STORY_CHARS);
+            block_add(&text, s, 0, max_chars);
             buf_add(out, buf_str(&text));
             buf_free(&text);
         }
@@ -126,7 +127,7 @@ static void add_story(struct buf *out, const struct eval_report *r, const struct
     if (eval_ran(t)) {
         buf_fmt(&text, "\nassay trace show %s/%.*s", r->out, STR_FMT(t->trace));
     }
-    add_block(out, buf_str(&text));
+    add_block(out, buf_str(&text), STORY_CHARS);
     buf_char(out, '\n');
     buf_free(&text);
 }
@@ -196,7 +197,26 @@ static void add_scores(struct buf *out, const struct eval_report *const *runs, s
     buf_addz(out, "\n</details>\n");
 }
 
-void report_markdown(struct buf *out, const struct eval_report *const *runs, size_t n)
+/* A line, and what it rests on, folded. */
+static void add_comparison(struct buf *out, const struct report_baseline *b, const char *head)
+{
+    const struct comparison_result *c = b->result;
+    struct buf text = {0};
+    buf_addz(out, "Against ");
+    add_plain(out, str_of(b->name));
+    buf_fmt(out, ": **%zu regressed**, %zu improved, %zu flaky, %zu new, %zu gone; ",
+            c->counts[TASK_REGRESSED], c->counts[TASK_IMPROVED], c->counts[TASK_FLAKY],
+            c->counts[TASK_NEW], c->counts[TASK_GONE]);
+    verdict_add(out, c);
+    buf_addz(out, ".\n\n<details><summary>what changed</summary>\n\n");
+    report_compare(&text, c, b->name, head, false);
+    add_block(out, buf_str(&text), COMPARED_CHARS);
+    buf_addz(out, "\n</details>\n");
+    buf_free(&text);
+}
+
+void report_markdown(struct buf *out, const struct eval_report *const *runs, size_t n,
+                     const struct report_baseline *baseline)
 {
     add_headline(out, runs, n);
     buf_addz(out, "| run | passed | 95% interval | errors | flaky | cost | a passed trial | time "
@@ -205,6 +225,9 @@ void report_markdown(struct buf *out, const struct eval_report *const *runs, siz
         add_row(out, runs[i]);
     }
     buf_char(out, '\n');
+    if (baseline != NULL) {
+        add_comparison(out, baseline, runs[0]->out);
+    }
     for (size_t i = 0; i < n; i++) {
         add_folded(out, runs[i], EVAL_FAIL);
         add_folded(out, runs[i], EVAL_ERROR);

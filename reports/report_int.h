@@ -55,4 +55,7 @@ void costs_add(struct buf *out, const struct eval_summary *s);
 /* Appends lines with the interval of the success, flaky tasks, what a trial costs, and each model
  * where there are several; without what is not known. */
 void figures_add(struct buf *out, const struct eval_report *r);
+
+/* Appends what a comparison comes to, in one line without its newline. */
+void verdict_add(struct buf *out, const struct comparison_result *c);
 #endif

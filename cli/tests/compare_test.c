@@ -3,6 +3,8 @@
 #include "cli/tests/program.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int none[] = {0};
@@ -146,6 +148,37 @@ static void kinds(void)
     CHECK_OUT(r, "\nflaky: flaky 1/2\n");
 }
 
+/* Of 300 tasks 2 fell and 2 rose: SciPy's bootstrap of the mean gives -0.0133 to 0.0133, and 5
+ * points want 122 tasks where so few change. */
+static void enough(void)
+{
+    const size_t room = 300 * 256;
+    const char *runs[2];
+    for (int run = 0; run < 2; run++) {
+        const char *dir = made_run("", 300);
+        char *lines = malloc(room);
+        size_t n = 0;
+        for (int i = 0; i < 300; i++) {
+            bool fails = run == 0 ? i < 2 : i >= 298;
+            const char *line = fails ? LINE("t#", "1", "fail") : LINE("t#", "1", "pass");
+            int at = (int)(strchr(line, '#') - line);
+            n += (size_t)snprintf(lines + n, room - n, "%.*s%d%s", at, line, i, line + at + 1);
+        }
+        write_bytes(dir, "results.jsonl", lines, n);
+        free(lines);
+        runs[run] = dir;
+    }
+    const struct ran *r = ASSAY("compare", runs[0], runs[1], "--gate", "success_drop<=0.05",
+                                "--gate", "worse_p>=0.05", "--unsure", "fail");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "change 0.0 points (95% interval -1.3 to 1.3)");
+    CHECK_OUT(r, "\nno change: a fall by more than 5.0 points is ruled out\n");
+    CHECK_OUT(r, "gate success_drop<=0.05: passes, it is 0");
+    CHECK_OUT(r, "gate worse_p>=0.05: passes, it is 0.687500");
+    r = ASSAY("compare", runs[0], runs[1], "--margin", "0.01");
+    CHECK_OUT(r, "not enough evidence: 823 tasks would be needed to see a fall by 1.0 points");
+}
+
 /* What cannot be compared says where and why, and nothing is guessed. */
 static void bad_runs(void)
 {
@@ -161,6 +194,7 @@ static void bad_runs(void)
         {made_run("[]\n", 1), "results.jsonl:1:1: no line of results"},
         {made_run(LINE("a", "NaN", "pass"), 1), "results.jsonl:1:"},
         {made_run(LINE("a", "99999999999999999999", "pass"), 1), "\"trial\""},
+        {made_run(LINE("a", "9007199254740993", "pass"), 1), "\"trial\""},
         {made_run(LINE("a", "1", "won"), 1), "\"outcome\""},
         {testing_dir(), "no manifest.json"},
         {path_of("%s/nowhere", good), "no such folder"},
@@ -195,5 +229,7 @@ TESTS(compare, {"compare_shows_a_planted_regression", planted},
       {"compare_does_not_take_noise_for_a_change", noise},
       {"compare_is_sure_of_what_is_more_than_chance", certain},
       {"compare_json_is_one_object", json}, {"gates_decide_the_exit_status", gates},
-      {"compare_tells_kinds_of_change_apart", kinds}, {"compare_refuses_what_is_no_run", bad_runs},
+      {"compare_tells_kinds_of_change_apart", kinds},
+      {"compare_rules_a_fall_out_with_enough_tasks", enough},
+      {"compare_refuses_what_is_no_run", bad_runs},
       {"compare_reads_a_run_that_was_cut_off", unfinished})

@@ -193,6 +193,25 @@ static void formats(void)
     CU_ASSERT(access(path_of("%s/report.txt", out), R_OK) == 0);
 }
 
+/* A comment says what changed in its first lines. */
+static void compared(void)
+{
+    const char *base = forty_run(none, 0), *head = forty_run(two, 1);
+    const struct ran *r = ASSAY("report", head, "--baseline", base, "--format", "markdown");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r,
+              ": **2 regressed**, 0 improved, 0 flaky, 0 new, 0 gone; not enough evidence: 122 ");
+    CHECK_OUT(r, "      call 1: get_price.args.sku: \"A-1\", now \"A1\"\n");
+    r = ASSAY("report", head, "--baseline", base, "--format", "json");
+    CHECK_OUT(r, "],\"comparison\":{\"base\":");
+    cJSON *json = cJSON_Parse(r->out);
+    CU_ASSERT(json != NULL);
+    cJSON_Delete(json);
+    r = ASSAY("report", head, head, "--baseline", base);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "--baseline wants one run");
+}
+
 /* Two times the same bytes; without gnuplot a line says so, and the rest is there. */
 static void plots(void)
 {
@@ -248,4 +267,6 @@ TESTS(runs, {"statistics_are_the_same_for_every_compiler", compilers},
       {"score_leaves_the_bytes_of_an_unchanged_set", rescoring_quickstart},
       {"score_changes_nothing_where_a_trace_is_missing", missing_trace},
       {"eval_stops_at_its_budget", budget}, {"report_junit_names_what_failed", junit},
-      {"report_writes_every_format", formats}, {"report_plots_are_the_same_bytes", plots})
+      {"report_writes_every_format", formats},
+      {"report_tells_what_changed_since_a_baseline", compared},
+      {"report_plots_are_the_same_bytes", plots})
