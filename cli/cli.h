@@ -208,6 +208,8 @@ struct live_flags {
     struct option_list headers;
     int64_t rpm, tpm, max_in_flight;
     bool verbose; /* waits are told; the option is the verb's */
+    bool patient; /* unless --timeout says more only the connection has a deadline: who asks has its
+                     own */
 };
 #define LIVE_FLAGS_NONE ((struct live_flags){.rpm = -1, .tpm = -1, .max_in_flight = -1})
 #define LIVE_HELP                                                                                  \
@@ -231,6 +233,19 @@ enum { LIVE_OPTIONS = 7 };
 /* Writes the LIVE_OPTIONS options that fill *f to out. */
 void live_options(struct live_flags *f, struct option *out);
 
+/* Those that count where another program asks and has the key: not --key-file. */
+enum { PROXY_OPTIONS = LIVE_OPTIONS - 1 };
+#define PROXY_HELP                                                                                 \
+    "  --header 'N: V'     sent with each request, in the place of its own of that name\n"         \
+    "  --timeout K=S,...   seconds: connect (10), first-byte, idle, total (no such deadlines)\n"   \
+    "  --rpm N  --tpm N  --max-in-flight N  requests wait until they fit; tokens are guessed "     \
+    "from\n"                                                                                       \
+    "                      the request's size (default: all pass at once)\n"                       \
+    "  --ca FILE           certificates (PEM) to trust besides the system's (else "                \
+    "SSL_CERT_FILE)\n"                                                                             \
+    "  Proxies are those of http_proxy, https_proxy, all_proxy and no_proxy.\n"
+void proxy_options(struct live_flags *f, struct option *out);
+
 /* What is made of flags and environment; texts are the environment's, the flags' or in arena. */
 struct live {
     struct live_settings settings;
@@ -242,6 +257,11 @@ struct live {
  * for a replay nothing of it counts. ERR_USAGE; of the key's file as file_read_secret. */
 int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
               struct arena *arena, struct live *out, struct err *e) MUST_CHECK;
+
+/* The same for a server that records; *out is for live_prepare. ERR_USAGE: also where the server
+ * records nothing and a flag is given. */
+int proxy_open(const struct live_flags *f, struct arena *arena, struct serve_options *o,
+               struct live *out, struct err *e) MUST_CHECK;
 
 /* ---- approve.c: calls that want a decision ---- */
 
@@ -346,6 +366,10 @@ void tell_run_status(const struct rig_outcome *o);
 /* Appends the command that records anew what this command line replays: the same words for a shell,
  * with --replay turned into --record and `--mode all`. */
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
+/* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
+ */
+void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,
+                 char **argv);
 
 /* ---- tell.c: talking to people ---- */
 

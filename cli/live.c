@@ -1,9 +1,11 @@
 /* How live endpoints are called: flags, environment, the file of a key. Keys never stand on a
  * command line, where others see them, and never in a message. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "fakellm/serve.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"
 #include "kernel/drive/files.h"
@@ -21,6 +23,20 @@ void live_options(struct live_flags *f, struct option *out)
         {"tpm", OPTION_INT, &f->tpm, 1, INT64_C(1000000000000)},
         {"max-in-flight", OPTION_INT, &f->max_in_flight, 1, 100000}};
     memcpy(out, options, sizeof options);
+}
+
+void proxy_options(struct live_flags *f, struct option *out)
+{
+    struct option all[LIVE_OPTIONS];
+    size_t n = 0;
+    f->patient = true;
+    live_options(f, all);
+    for (size_t i = 0; i < LIVE_OPTIONS; i++) {
+        if (all[i].out != &f->key_file) {
+            out[n++] = all[i];
+        }
+    }
+    assert(n == PROXY_OPTIONS);
 }
 
 static void on_tell(void *ctx, struct str text)
@@ -251,6 +267,10 @@ int live_open(const struct live_flags *f, enum wire_format format, const char *b
     out->settings.limiter.limits = (struct limits_options){given_or(f->rpm, 0), given_or(f->tpm, 0),
                                                            given_or(f->max_in_flight, 0)};
     out->settings.limiter.tell = f->verbose ? on_tell : NULL;
+    if (f->patient) {
+        out->settings.deadlines =
+            (struct transport_limits){.connect_ms = out->settings.deadlines.connect_ms};
+    }
     read_net(f, &out->settings.net);
     int rc = parse_timeout(f->timeout, &out->settings.deadlines, e);
     rc = rc != 0 ? rc : parse_headers(&f->headers, arena, &out->settings, e);
@@ -262,5 +282,23 @@ int live_open(const struct live_flags *f, enum wire_format format, const char *b
         const char *variable = azure ? "AZURE_OPENAI_API_KEY" : endpoint_key_variable(format);
         rc = read_key(f, variable, arena, out, e);
     }
+    return rc;
+}
+
+int proxy_open(const struct live_flags *f, struct arena *arena, struct serve_options *o,
+               struct live *out, struct err *e)
+{
+    bool limited = f->rpm >= 0 || f->tpm >= 0 || f->max_in_flight >= 0;
+    bool any = limited || f->timeout != NULL || f->ca != NULL || f->headers.n > 0;
+    if (o->source != SERVE_RECORD && any) {
+        return err_set(e, ERR_USAGE,
+                       "--timeout, --ca, --header, --rpm, --tpm and --max-in-flight are of an "
+                       "endpoint, and none is asked here: they go with --record");
+    }
+    int rc = live_open(f, WIRE_CHAT, NULL, false, arena, out, e);
+    o->deadlines = out->settings.deadlines;
+    o->limited = limited;
+    o->headers = out->settings.headers;
+    o->n_headers = out->settings.n_headers;
     return rc;
 }

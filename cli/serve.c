@@ -34,6 +34,9 @@ static const char help_text[] =
     "  --mode, --match, --speed, --rechunk, --ignore, --normalise  of cassettes: as assay run has "
     "them\n"
     "\n"
+    "of --record, which adds nothing to answers and keeps nothing back: a client that reads "
+    "slowly\n"
+    "makes the upstream wait, one that goes stops it\n" PROXY_HELP "\n"
     "to look in\n"
     "  GET  URL/_assay/sessions   GET URL/_assay/journal[?session=NAME]\n"
     "  GET  URL/_assay/leftover   POST URL/_assay/reset[?session=NAME]\n"
@@ -47,6 +50,7 @@ struct flags {
     const char *script, *replay, *record, *upstream, *address, *token_file;
     int64_t port;
     struct replay_flags cassettes;
+    struct live_flags live;
 };
 
 static int parse(int argc, char **argv, struct flags *f, struct err *e)
@@ -62,9 +66,11 @@ static int parse(int argc, char **argv, struct flags *f, struct err *e)
         {"port", OPTION_INT, &f->port, 0, 65535},
     };
     enum { OWN = sizeof own / sizeof own[0] };
-    struct option options[OWN + REPLAY_OPTIONS];
+    struct option options[OWN + REPLAY_OPTIONS + PROXY_OPTIONS];
     memcpy(options, own, sizeof own);
     size_t n = OWN + replay_options(&f->cassettes, options + OWN);
+    proxy_options(&f->live, options + n);
+    n += PROXY_OPTIONS;
     struct words words = {0};
     int rc = options_parse(options, n, argc, argv, &words, e);
     if (rc == 0 && words.n > 0) {
@@ -193,10 +199,11 @@ static int serve(const struct serve_options *o, bool strict)
 
 static int run(int argc, char **argv)
 {
-    struct flags f = {0};
+    struct flags f = {.live = LIVE_FLAGS_NONE};
     struct err e;
     struct arena *arena = arena_new();
     struct rules *rules = NULL;
+    struct live live;
     struct serve_options o = {
         .limits = SERVER_LIMITS_DEFAULT, .sessions_max = 100000, .note = on_note};
     int rc = parse(argc, argv, &f, &e);
@@ -214,6 +221,9 @@ static int run(int argc, char **argv)
         f.cassettes.strict = false; /* here it is about how the server ends */
         rc = serve_cassettes(&f.cassettes, &o, &rules, &e);
     }
+    if (rc == 0) {
+        rc = proxy_open(&f.live, arena, &o, &live, &e);
+    }
     if (rc == 0 && f.token_file != NULL) {
         rc = file_read(arena, f.token_file, TOKEN_BYTES_MAX, &o.token, &e);
         o.token = str_trim(o.token);
@@ -226,6 +236,7 @@ static int run(int argc, char **argv)
         status = tell_error(&e);
     } else {
         o.loop = loop_new();
+        live_prepare(o.loop, &live.settings, o.source == SERVE_RECORD);
         status = serve(&o, strict);
         loop_free(o.loop);
     }

@@ -501,7 +501,6 @@ int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
     v->options.address = arena_str(v->arena, str_of(o->address)).p;
     v->options.path = arena_str(v->arena, str_of(o->path)).p;
     v->options.token = arena_str(v->arena, o->token);
-    v->options.mend = arena_str(v->arena, o->mend);
     for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
         v->options.upstream[f] = arena_str(v->arena, o->upstream[f]);
     }

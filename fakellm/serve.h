@@ -31,10 +31,9 @@ struct serve_options {
                                not doubled; none may be this server */
     struct transport_limits deadlines; /* SERVE_RECORD: of its calls; bodies may be of any size */
     bool limited;                      /* SERVE_RECORD: by the loop's limiter (drive/limiter.h) */
-    const struct http_header *headers; /* SERVE_RECORD: sent in the place of the client's of the same
-                                          name; outlive the server */
+    const struct http_header *headers; /* SERVE_RECORD: sent in the place of the client's of the
+                                          same name; outlive the server */
     size_t n_headers;
-    struct str mend; /* the command that records what is missing, told with misses; n 0 = none */
     enum cassette_mode mode;   /* SERVE_RECORD: what becomes of a cassette that is there */
     enum cassette_match match; /* where something is replayed */
     const struct rules *rules; /* also for what is recorded; NULL = none. Outlives the server */

@@ -124,7 +124,6 @@ static void open_cassette(struct session *s, const struct cassette *from, struct
                                .rules = so->rules,
                                .rechunk = so->rechunk,
                                .sched = s->sched,
-                               .mend = so->mend,
                                .live = live};
     s->player = player_new(&o);
     s->transport = player_transport(s->player);

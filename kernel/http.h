@@ -55,8 +55,8 @@ struct transport_ops {
     /* No sink call follows. May be called from inside the call's own head or body. */
     void (*stop)(struct transport *t, struct http_call *call);
     void (*free)(struct transport *t);
-    /* The call's body shall wait, or come again; a little may still come meanwhile, and its end may.
-     * NULL = it never waits. */
+    /* The call's body shall wait, or come again; a little may still come meanwhile, and its end
+     * may. NULL = it never waits. */
     void (*pause)(struct transport *t, struct http_call *call, bool paused);
 };
 

@@ -424,6 +424,57 @@ static void expects_continue(void)
     finish();
 }
 
+/* A question as it is recorded, and as a later run asks it. */
+static const struct {
+    struct str recorded, asked;
+    const char *answer;
+} again[] = {
+    {BYTES("GET /v1/files?after=a HTTP/1.1\r\n" END "\r\n"),
+     BYTES("GET /v1/files?after=a HTTP/1.1\r\n" END "\r\n"), OK "Content-Length: 1\r\n\r\na"},
+    {BYTES("GET /v1/files?after=b&key=sk-1 HTTP/1.1\r\n" END "\r\n"),
+     BYTES("GET /v1/files?after=b&key=sk-2 HTTP/1.1\r\n" END "\r\n"),
+     OK "Content-Length: 1\r\n\r\nb"},
+    {BYTES("POST /v1/files HTTP/1.1\r\n" END
+           "Content-Type: multipart/form-data; boundary=x7\r\nContent-Length: "
+           "63\r\n\r\n--x7\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\none\r\n--x7--\r\n"),
+     BYTES("POST /v1/files HTTP/1.1\r\n" END
+           "Content-Type: multipart/form-data; boundary=yyy8\r\nContent-Length: "
+           "67\r\n\r\n--yyy8\r\nContent-Disposition: form-data; "
+           "name=\"f\"\r\n\r\none\r\n--yyy8--\r\n"),
+     OK "Content-Length: 1\r\n\r\nc"},
+    {BYTES("POST /v1/files HTTP/1.1\r\n" END
+           "Content-Type: multipart/form-data; boundary=x7\r\nContent-Length: "
+           "63\r\n\r\n--x7\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\ntwo\r\n--x7--\r\n"),
+     BYTES("POST /v1/files HTTP/1.1\r\n" END
+           "Content-Type: multipart/form-data; boundary=zz\r\nContent-Length: "
+           "63\r\n\r\n--zz\r\nContent-Disposition: form-data; name=\"f\"\r\n\r\ntwo\r\n--zz--\r\n"),
+     OK "Content-Length: 1\r\n\r\nd"},
+};
+
+/* What names a request beside a body of JSON: its query, but no key in it; its form, but not what
+ * divides the parts. They are asked for in another order than recorded. */
+static void finds_by_query_and_form(void)
+{
+    enum { N = sizeof again / sizeof again[0] };
+    begin();
+    struct serve *v = serve_from(SERVE_RECORD);
+    for (size_t i = 0; i < N; i++) {
+        t.answer = str_of(again[i].answer);
+        (void)talk(v, again[i].recorded);
+    }
+    serve_end(v);
+    v = serve_from(SERVE_REPLAY);
+    for (size_t i = N; i-- > 0;) {
+        struct str want = body_of(str_of(again[i].answer));
+        struct str body = body_of(talk(v, again[i].asked));
+        CU_ASSERT_TRUE(str_eq(body, want));
+    }
+    struct str miss = talk(v, (struct str)BYTES("GET /v1/files?after=c HTTP/1.1\r\n" END "\r\n"));
+    CHECK_HAS(miss, "HTTP/1.1 400", true);
+    serve_end(v);
+    finish();
+}
+
 /* ---- clients that go, upstreams that break ---- */
 
 static void on_left(struct loopback_peer *p)
@@ -679,6 +730,7 @@ static void slow_reader(void)
 
 TESTS(proxy, {"proxy_passes_all_of_http_on_and_replays_it", passes},
       {"proxy_answers_expect_itself", expects_continue},
+      {"proxy_finds_recordings_by_query_and_form", finds_by_query_and_form},
       {"proxy_lets_the_upstream_go_with_its_client", client_leaves},
       {"proxy_breaks_where_its_upstream_does", upstream_breaks},
       {"proxy_never_asks_itself", own_address},

@@ -414,7 +414,8 @@ static void silence_is_a_timeout(void)
     static const char *const half[] = {"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n",
                                        "{\"choi", NULL};
     static const struct transport_limits first = {10000, 50, 0, 600000, false},
-                                         idle = {10000, 0, 50, 600000, false}, total = {10000, 0, 0, 80, false};
+                                         idle = {10000, 0, 50, 600000, false},
+                                         total = {10000, 0, 0, 80, false};
     static const struct {
         const char *const *pieces;
         enum after after;
