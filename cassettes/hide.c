@@ -1,5 +1,6 @@
 /* Hides what a user names: headers, and values at JSON paths. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 
@@ -61,7 +62,7 @@ static void hide_value(struct hider *h, const struct val *v)
     }
     if (h->n_secrets <= SECRETS_MAX) {
         part.id = number_of(h, v->text);
-        buf_add(&h->parts, (struct str){(const char *)&part, sizeof part});
+        cassette_add_part(&h->parts, &part);
         h->hidden++;
     }
 }

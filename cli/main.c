@@ -73,7 +73,10 @@ static int unknown_word(const char *word)
 
 static int help_of(const struct verb *verb)
 {
-    bool put = put_out(str_of(verb->help)) && (verb->more == NULL || put_out(str_of(verb->more)));
+    bool put = true;
+    for (size_t i = 0; verb->help[i] != NULL && put; i++) {
+        put = put_out(str_of(verb->help[i]));
+    }
     return put ? EXIT_OK : EXIT_ENVIRONMENT;
 }
 

@@ -26,10 +26,11 @@ static const char record_help[] =
     "                      added; recorded anew (default: an error, before the program begins)\n"
     "  --ignore, --normalise  what of requests does not count: as assay run has them\n"
     "  --upstream URL      the endpoint, for all providers\n"
-    "\n"
-    "the endpoint\n" PROXY_HELP "\n"
-    "example\n"
-    "  assay record -o cassettes/tests.yaml -- pytest -q\n";
+    "\n";
+
+static const char record_example[] = "\n"
+                                     "example\n"
+                                     "  assay record -o cassettes/tests.yaml -- pytest -q\n";
 
 static const char replay_help[] =
     "assay replay: runs a program and answers it from recordings, without network or key\n"
@@ -264,7 +265,9 @@ static int run_replay(int argc, char **argv)
     return run(SERVE_REPLAY, argc, argv);
 }
 
-const struct verb verb_record = {"record", "run a program and record its model", record_help,
-                                 run_record, NULL};
-const struct verb verb_replay = {"replay", "run a program against recordings", replay_help,
-                                 run_replay, NULL};
+const struct verb verb_record = {"record",
+                                 "run a program and record its model",
+                                 {record_help, help_proxy, record_example},
+                                 run_record};
+const struct verb verb_replay = {
+    "replay", "run a program against recordings", {replay_help}, run_replay};

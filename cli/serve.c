@@ -23,7 +23,9 @@ static const char help_text[] =
     "of\n"
     "its own, with its own position; in a folder its file is NAME.script.yaml or NAME.yaml. It "
     "ends\n"
-    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most.\n"
+    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most. Recording, it passes all "
+    "of\n"
+    "HTTP on; who reads slowly makes the endpoint wait, who goes stops it.\n"
     "\n"
     "  --port N            default: any that is free\n"
     "  --address A         default 127.0.0.1; beyond this machine only with --token-file\n"
@@ -34,12 +36,12 @@ static const char help_text[] =
     "  --mode, --match, --speed, --rechunk, --ignore, --normalise  of cassettes: as assay run has "
     "them\n"
     "\n"
-    "of --record, which adds nothing to answers and keeps nothing back: a client that reads "
-    "slowly\n"
-    "makes the upstream wait, one that goes stops it\n" PROXY_HELP "\n"
     "to look in\n"
     "  GET  URL/_assay/sessions   GET URL/_assay/journal[?session=NAME]\n"
     "  GET  URL/_assay/leftover   POST URL/_assay/reset[?session=NAME]\n"
+    "\n";
+
+static const char help_example[] =
     "\n"
     "example\n"
     "  assay serve --script goldens/quickstart/margin-drop.script.yaml --port 8080\n";
@@ -245,5 +247,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_serve = {
-    "serve", "a model server: scripts, recordings, or a recording proxy", help_text, run, NULL};
+const struct verb verb_serve = {"serve",
+                                "a model server: scripts, recordings, or a recording proxy",
+                                {help_text, help_proxy, help_example},
+                                run};

@@ -598,7 +598,7 @@ static void parallel(void)
 enum {
     PIECE = 256 << 10,
     STREAM = 200 << 20,
-    ON_ITS_WAY_MAX = 24 << 20, /* in the sockets' buffers (up to 6 MiB each), in curl, in ours */
+    ON_ITS_WAY_MAX = 48 << 20, /* in the sockets (up to 10 MiB a hop), in curl, in ours */
     QUIET_TURNS = 50
 };
 
