@@ -14,12 +14,17 @@ TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
 
 class Server:
-    """A server that runs; `port` once it has said it."""
+    """A server that runs, and the port that it says."""
 
-    def __init__(self, command, port=None):
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        line = self.process.stdout.readline()
-        self.port = port or int(re.search(r":(\d+)", line).group(1))
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.port = 0
+        while self.port == 0:
+            line = self.process.stdout.readline()
+            said = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+            self.port = int(said.group(1)) if said else 0
+            if not line:
+                raise SystemExit(f"{command[0]} does not say its port")
 
     def __enter__(self):
         return self
