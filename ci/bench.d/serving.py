@@ -3,13 +3,16 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
+import threading
 import time
 
 BODY = {"model": "fake-1", "messages": [{"role": "user", "content": "hello"}]}
 TEXT = "Hello there, this is a reply of some length, which a stream brings in many pieces."
 AIMOCK = "@copilotkit/aimock@1.43.0"
 REQUESTS, STREAMS, SESSIONS = 20000, 1000, 5000
+LONG = 400 << 20
 TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
 
 
@@ -177,6 +180,40 @@ def proxy(row, build, scratch, assay):
     row("proxy adds to a first piece: p50", through[0] - direct[0], "goal", 1000, "us")
 
 
+def pour(listener):
+    """An upstream that sends one answer of LONG bytes as fast as it is taken."""
+    peer, _ = listener.accept()
+    piece = b"x" * (1 << 20)
+    while b"\r\n\r\n" not in peer.recv(65536):
+        pass
+    peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+    for _ in range(LONG // len(piece)):
+        peer.sendall(piece)
+    peer.close()
+
+
+def long_stream(row, scratch, assay):
+    """A client that is slower than its upstream: what is on its way, and what is kept for the recording, is bounded."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    upstream = threading.Thread(target=pour, args=(listener,), daemon=True)
+    upstream.start()
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with Server([assay, "serve", "--record", os.path.join(scratch, "long"), "--upstream", url]) as server:
+        before, got = server.memory_kib(), 0
+        with socket.create_connection(("127.0.0.1", server.port)) as s:
+            s.sendall(b"GET /v1/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+            while piece := s.recv(1 << 20):
+                got += len(piece)
+                if got % (16 << 20) < len(piece):
+                    time.sleep(0.02)
+        peak = server.memory_kib("VmHWM") - before
+    upstream.join()
+    listener.close()
+    if got < LONG:
+        raise SystemExit(f"ci/bench: of a stream of {LONG} bytes {got} came through the proxy")
+    row(f"proxy, a stream of {LONG >> 20} MB: memory", peak / 1024, "what a recording takes of it", 64, "MiB")
+
+
 def measure(row, build, scratch, assay):
     command = [assay, "serve", "--script", script(scratch), "--speed", "none"]
     peer, why = aimock(build, scratch)
@@ -184,3 +221,4 @@ def measure(row, build, scratch, assay):
     many(row, build, scratch, command)
     replayed(row, build, scratch, command)
     proxy(row, build, scratch, assay)
+    long_stream(row, scratch, assay)
