@@ -167,7 +167,7 @@ static int score_results(struct scoring *s, void (*each)(void *ctx, const struct
         if (k == NULL) {
             return err_at(e, ERR_INPUT, s->o->results, r.line, 1,
                           "there is no question \"%.*s\" in %s; do both belong to one category?",
-                          STR_FMT(str_slice(r.id, 0, 200)), s->o->questions);
+                          STR_FMT(utf8_prefix(r.id, 200)), s->o->questions);
         }
         judge(s, k, &r, &v);
         out->total++;
@@ -273,5 +273,5 @@ void bfcl_aggregates(const struct bfcl_score *scores, size_t n,
     out[0] = mean(scores, n, "simple", WEIGHT_EACH, simple);
     out[1] = mean_non_live(scores, n, &out[0]);
     out[2] = mean(scores, n, "live", WEIGHT_COUNT, live);
-    out[3] = mean(scores, n, "irrelevance", WEIGHT_EACH, irrelevance);
+    out[3] = mean(scores, n, "irrelevance_detection", WEIGHT_EACH, irrelevance);
 }

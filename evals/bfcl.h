@@ -66,7 +66,7 @@ enum { BFCL_AGGREGATES = 4 };
 
 /* non_live (mean of simple, multiple, parallel and parallel_multiple, simple being the mean of its
  * three languages), its part simple, live (mean of its four categories by their counts), and
- * irrelevance (mean of both). */
+ * irrelevance_detection (mean of irrelevance and live_irrelevance). */
 void bfcl_aggregates(const struct bfcl_score *scores, size_t n,
                      struct bfcl_aggregate out[BFCL_AGGREGATES]);
 #endif

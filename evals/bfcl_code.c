@@ -5,7 +5,7 @@
 
 #include "evals/bfcl_int.h"
 
-enum { CODE_BYTES_MAX = 1 << 20, CODE_DEPTH_MAX = 200 };
+enum { CODE_BYTES_MAX = 1 << 16, CODE_DEPTH_MAX = 200 };
 
 /* Without its semicolon a Java statement so short is an error to tree-sitter, which rather skips a
  * text than think of a token that is missing. */
@@ -40,7 +40,6 @@ struct code {
     size_t n_chars;
     struct token now;
     size_t before; /* where the token before it ended */
-    bool operand;  /* a value is expected, so a slash begins a pattern */
     unsigned depth;
     struct str *spans; /* the text of Java's value at hand, in parts */
     size_t n_spans, cap_spans;
@@ -160,7 +159,8 @@ static size_t sign_end(const struct code *c, size_t at)
     return strchr("()[]{},;:.?+-*/%&|^~!<>=", rest.p[0]) != NULL ? at + 1 : 0;
 }
 
-static struct token token_at(const struct code *c, size_t at)
+/* operand: a value is expected, so that a slash begins a pattern. */
+static struct token token_at(const struct code *c, size_t at, bool operand)
 {
     at = skip_space(c, at);
     struct token t = {END, at, at};
@@ -179,7 +179,7 @@ static struct token token_at(const struct code *c, size_t at)
         while (is_name_char(char_at(c, t.to))) {
             t.to++;
         }
-    } else if (ch == '/' && c->operand && !c->java) {
+    } else if (ch == '/' && operand && !c->java) {
         t.kind = PATTERN;
         t.to = pattern_end(c, at);
     } else {
@@ -190,12 +190,6 @@ static struct token token_at(const struct code *c, size_t at)
     return t.to == 0 || empty ? (struct token){BAD, at, at} : t;
 }
 
-static void advance(struct code *c)
-{
-    c->before = c->now.to;
-    c->now = token_at(c, c->now.to);
-}
-
 static struct str raw(const struct code *c, size_t from, size_t to)
 {
     return str_slice(c->text, from, to);
@@ -204,6 +198,20 @@ static struct str raw(const struct code *c, size_t from, size_t to)
 static bool is(const struct code *c, struct token t, const char *text)
 {
     return (t.kind == SIGN || t.kind == NAME) && str_is(raw(c, t.from, t.to), text);
+}
+
+/* The token behind `t`. */
+static struct token token_after(const struct code *c, struct token t)
+{
+    bool operand = t.kind == SIGN ? !is(c, t, ")") && !is(c, t, "]") && !is(c, t, "}")
+                                  : is(c, t, "typeof") || is(c, t, "return") || t.to == 0;
+    return token_at(c, t.to, operand);
+}
+
+static void advance(struct code *c)
+{
+    c->before = c->now.to;
+    c->now = token_after(c, c->now);
 }
 
 static bool at(const struct code *c, const char *text)
@@ -317,7 +325,7 @@ static struct token behind(const struct code *c)
         } else if (t.kind == END || t.kind == BAD) {
             return t;
         }
-        t = token_at(c, t.to);
+        t = token_after(c, t);
         if (open == 0) {
             return t;
         }
@@ -379,7 +387,7 @@ static bool argument(struct code *c, struct code_call *call)
         advance(c);
         return expression(c);
     }
-    if (first.kind == NAME && is(c, token_at(c, first.to), "=")) {
+    if (first.kind == NAME && is(c, token_after(c, first), "=")) {
         a.name = text_of(c, first.from, first.to);
         keep(c);
         keep(c);
@@ -417,7 +425,6 @@ static bool arguments(struct code *c, size_t from)
         }
     }
     call.to = c->now.to;
-    c->operand = false;
     if (!keep_if(c, ")")) {
         return false;
     }
@@ -535,7 +542,6 @@ static bool js_items(struct code *c)
             return false;
         }
     }
-    c->operand = false;
     advance(c);
     return true;
 }
@@ -547,7 +553,7 @@ static bool js_member(struct code *c)
         return expression(c);
     }
     while ((at(c, "get") || at(c, "set") || at(c, "async")) &&
-           token_at(c, c->now.to).kind == NAME) {
+           token_after(c, c->now).kind == NAME) {
         advance(c);
     }
     bool name = c->now.kind == NAME;
@@ -580,7 +586,6 @@ static bool js_object(struct code *c)
             return false;
         }
     }
-    c->operand = false;
     advance(c);
     return true;
 }
@@ -646,14 +651,12 @@ static bool parentheses(struct code *c)
             return false;
         }
     }
-    c->operand = false;
     return keep_if(c, ")");
 }
 
 static bool primary(struct code *c)
 {
     struct token first = c->now;
-    c->operand = false;
     switch (first.kind) {
     case NUMBER:
     case STRING:
@@ -661,7 +664,6 @@ static bool primary(struct code *c)
     case TEMPLATE:
     case PATTERN: keep(c); return true;
     case SIGN:
-        c->operand = true;
         return at(c, "(")   ? parentheses(c)
                : c->java    ? false
                : at(c, "[") ? js_items(c)
@@ -677,13 +679,12 @@ static bool primary(struct code *c)
     if (!c->java && (at(c, "function") || at(c, "class"))) {
         return js_definition(c);
     }
-    if (!c->java && at(c, "async") && !is_arrow(c, token_at(c, first.to))) {
+    if (!c->java && at(c, "async") && !is_arrow(c, token_after(c, first))) {
         advance(c);
         return primary(c);
     }
     keep(c);
     if (is_arrow(c, c->now)) {
-        c->operand = true;
         keep(c);
         return body(c);
     }
@@ -693,7 +694,6 @@ static bool primary(struct code *c)
 /* [ … ] behind a value: an item of it, or nothing where it is Java's type of an array. */
 static bool item(struct code *c)
 {
-    c->operand = true;
     keep(c);
     if (c->java && keep_if(c, "]")) {
         return true;
@@ -701,7 +701,6 @@ static bool item(struct code *c)
     if (!expression(c)) {
         return false;
     }
-    c->operand = false;
     return keep_if(c, "]");
 }
 
@@ -743,7 +742,6 @@ static bool postfix(struct code *c)
             }
             named = true;
         } else if (at(c, "(") && (named || !c->java)) {
-            c->operand = true;
             if (!arguments(c, from)) {
                 return false;
             }
@@ -774,7 +772,6 @@ static bool operand(struct code *c)
     static const char *const java[] = {"+", "-", "!", "~", "++", "--", NULL};
     static const char *const js[] = {"+",      "-",    "!",      "~",     "++", "--",
                                      "typeof", "void", "delete", "await", NULL};
-    c->operand = true;
     while (at_any(c, c->java ? java : js)) {
         keep(c);
     }
@@ -794,7 +791,6 @@ static bool operator_here(struct code *c)
         return false;
     }
     bool shift = at(c, ">");
-    c->operand = true;
     keep(c);
     while (shift && (at(c, ">") || at(c, ">="))) { /* >> and >>> are read in parts */
         keep(c);
@@ -813,7 +809,6 @@ static bool expression(struct code *c)
                 return false;
             }
         } else if (at(c, "?")) {
-            c->operand = true;
             keep(c);
             if (!expression(c) || !keep_if(c, ":") || !expression(c)) {
                 return false;
@@ -862,7 +857,6 @@ static enum bfcl_reading statements(struct code *c, struct bfcl_calls *out)
     struct code_call found = {0};
     bool any = false;
     bool earlier = false; /* a statement before the one at hand */
-    c->operand = true;
     advance(c);
     while (c->now.kind != END) {
         if (take_if(c, ";")) {
@@ -893,7 +887,6 @@ static enum bfcl_reading statements(struct code *c, struct bfcl_calls *out)
         if (!apart || skipped) {
             return BFCL_UNREADABLE;
         }
-        c->operand = true;
         earlier = true;
     }
     if (!any) {
@@ -902,6 +895,20 @@ static enum bfcl_reading statements(struct code *c, struct bfcl_calls *out)
     out->at = arena_alloc(c->work->arena, sizeof *out->at);
     out->n = 1;
     return call_value(c, &found, &out->at[0]) ? BFCL_READ : BFCL_UNREADABLE;
+}
+
+/* Whether all brackets are closed and none are too deep: the parser may then look ahead from one to
+ * the one that closes it. */
+static bool is_balanced(const struct code *c)
+{
+    struct token t = {END, 0, 0};
+    int open = 0;
+    do {
+        t = token_after(c, t);
+        open += is(c, t, "(") || is(c, t, "[") || is(c, t, "{") ? 1 : 0;
+        open -= is(c, t, ")") || is(c, t, "]") || is(c, t, "}") ? 1 : 0;
+    } while (t.kind != END && t.kind != BAD && open >= 0 && open <= CODE_DEPTH_MAX);
+    return t.kind == END && open == 0;
 }
 
 static enum bfcl_reading read_code(struct bfcl_work *w, bool java, struct str text,
@@ -913,6 +920,9 @@ static enum bfcl_reading read_code(struct bfcl_work *w, bool java, struct str te
     }
     if (java) {
         find_offsets(&c);
+    }
+    if (!is_balanced(&c)) {
+        return BFCL_UNREADABLE;
     }
     return statements(&c, out);
 }

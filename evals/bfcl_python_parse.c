@@ -787,7 +787,8 @@ static bool parameters(struct parser *p, struct py_node *n)
             }
             star = true;
             bare = !at_name(p);
-            name = bare ? STR("*") : arena_printf(p->work->arena, "*%.*s", STR_FMT(take_name(p)));
+            struct str rest = bare ? no_name : take_name(p);
+            name = arena_printf(p->work->arena, "*%.*s", STR_FMT(rest));
             defaults = false;
         } else if (at_name(p)) {
             advance(p);
