@@ -4,6 +4,8 @@
 
 #include "evals/bfcl_python_int.h"
 
+enum { KEYWORD_BYTES_MAX = 8 };
+
 struct parser {
     struct bfcl_work *work;
     struct py_tokens tokens;
@@ -25,14 +27,20 @@ static void advance(struct parser *p)
     p->now = py_next(&p->tokens);
 }
 
+/* The first characters decide nearly always. */
+static bool at_text(const struct parser *p, enum py_token_kind kind, const char *text)
+{
+    return p->now.kind == kind && p->now.text.p[0] == text[0] && str_is(p->now.text, text);
+}
+
 static bool at_sign(const struct parser *p, const char *sign)
 {
-    return p->now.kind == PY_SIGN && str_is(p->now.text, sign);
+    return at_text(p, PY_SIGN, sign);
 }
 
 static bool at_word(const struct parser *p, const char *word)
 {
-    return p->now.kind == PY_WORD && str_is(p->now.text, word);
+    return at_text(p, PY_WORD, word);
 }
 
 static bool take_sign(struct parser *p, const char *sign)
@@ -61,7 +69,8 @@ static bool at_name(const struct parser *p)
         "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
         "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
         "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-    for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
+    bool short_word = p->now.kind == PY_WORD && p->now.text.n <= KEYWORD_BYTES_MAX;
+    for (size_t i = 0; short_word && i < sizeof keywords / sizeof keywords[0]; i++) {
         if (at_word(p, keywords[i])) {
             return false;
         }
@@ -649,7 +658,7 @@ static bool at_level(const struct parser *p, size_t level)
 /* The level of the operator here, LEVELS where there is none. */
 static size_t level_here(const struct parser *p)
 {
-    size_t level = 0;
+    size_t level = p->now.kind == PY_SIGN ? 0 : LEVELS;
     while (level < LEVELS && !at_level(p, level)) {
         level++;
     }

@@ -179,6 +179,9 @@ static size_t prefix_length(const struct py_tokens *t)
 {
     static const char *const prefixes[] = {"", "r", "u", "b", "f", "br", "rb", "fr", "rf"};
     size_t n = 0;
+    if (strchr("\"'rRuUbBfF", char_at(t, t->at)) == NULL) {
+        return SIZE_MAX;
+    }
     while (n < 3 && char_at(t, t->at + n) != '"' && char_at(t, t->at + n) != '\'') {
         n++;
     }
@@ -219,20 +222,27 @@ static bool bracket(struct py_tokens *t, char c)
     return t->depth > 0 && t->open[--t->depth] == c;
 }
 
-static struct py_token sign(struct py_tokens *t)
+/* How many characters the sign here has; 0 = there is none. */
+static size_t sign_length(const struct py_tokens *t)
 {
-    static const char *const signs[] = {
-        "...", "**=", "//=", ">>=", "<<=", "**", "//", "<<", ">>", "<=", ">=", "==",
-        "!=",  ":=",  "->",  "+=",  "-=",  "*=", "/=", "%=", "&=", "|=", "^=", "@=",
-        "(",   ")",   "[",   "]",   "{",   "}",  ",",  ":",  ".",  "+",  "-",  "*",
-        "/",   "%",   "@",   "&",   "|",   "^",  "~",  "<",  ">",  "=",  ";"};
+    static const char *const longer[] = {"...", "**=", "//=", ">>=", "<<=", "**", "//", "<<",
+                                         ">>",  "<=",  ">=",  "==",  "!=",  ":=", "->", "+=",
+                                         "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@="};
+    char second = char_at(t, t->at + 1);
     struct str rest = str_slice(t->text, t->at, t->text.n);
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-        if (str_starts(rest, signs[i])) {
-            return bracket(t, rest.p[0]) ? take(t, PY_SIGN, t->at + strlen(signs[i])) : bad();
+    bool may_be_longer = second != '\0' && strchr(".*/<>=", second) != NULL;
+    for (size_t i = 0; may_be_longer && i < sizeof longer / sizeof longer[0]; i++) {
+        if (str_starts(rest, longer[i])) {
+            return strlen(longer[i]);
         }
     }
-    return bad();
+    return strchr("()[]{},:.+-*/%@&|^~<>=;", rest.p[0]) != NULL ? 1 : 0;
+}
+
+static struct py_token sign(struct py_tokens *t)
+{
+    size_t n = sign_length(t);
+    return n > 0 && bracket(t, t->text.p[t->at]) ? take(t, PY_SIGN, t->at + n) : bad();
 }
 
 struct py_token py_next(struct py_tokens *t)
