@@ -1,6 +1,7 @@
 /* Reads HTTP archives, which browsers and proxies export (HAR 1.2,
  * http://www.softwareishard.com/blog/har-12-spec/), and takes recordings of others over as ours. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/base64.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
@@ -288,6 +289,7 @@ static bool read_har(const char *path, struct str text, struct cassette **out, s
     c->arena = arena;
     c->path = arena_cstr(arena, str_of(path));
     c->source = text;
+    c->whole = text.n;
     struct har h = {{arena, c->path}, c, left_out};
     read_entries(&h, val_path(root, "log", "entries", NULL));
     *out = c;
@@ -306,12 +308,11 @@ static void make_ours(struct cassette *c, struct str text)
     c->seed = (hash & INT32_MAX) | 1;
 }
 
-int cassette_import(const char *path, struct cassette **out, struct buf *left_out, struct err *e)
+int cassette_import_text(const char *path, struct str text, struct cassette **out,
+                         struct buf *left_out, struct err *e)
 {
-    struct arena *arena = arena_new();
-    struct str text;
-    int rc = file_read(arena, path, CASSETTE_BYTES_MAX, &text, e);
-    if (rc == 0 && !read_har(path, text, out, left_out)) {
+    int rc = 0;
+    if (!read_har(path, text, out, left_out)) {
         struct buf warning = {0};
         rc = cassette_parse(path, text, out, &warning, e);
         if (warning.n > 0) {
@@ -322,7 +323,17 @@ int cassette_import(const char *path, struct cassette **out, struct buf *left_ou
     }
     if (rc == 0 && !(*out)->ours) {
         make_ours(*out, text);
-        (*out)->source = (struct str){NULL, 0};
+    }
+    return rc;
+}
+
+int cassette_import(const char *path, struct cassette **out, struct buf *left_out, struct err *e)
+{
+    struct arena *arena = arena_new();
+    struct str text;
+    int rc = file_read(arena, path, CASSETTE_BYTES_MAX, &text, e);
+    if (rc == 0) {
+        rc = cassette_import_text(path, text, out, left_out, e);
     }
     arena_free(arena);
     return rc;

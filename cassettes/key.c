@@ -25,6 +25,18 @@ struct str cassette_request_path(struct str uri)
     return wire_of_url(uri, &format) ? str_of(wire_path(format)) : cassette_url_path(uri);
 }
 
+/* The body as canonical JSON, what equals its absence left out. */
+static void add_canonical(struct str uri, const struct val *json, struct buf *out)
+{
+    struct arena *arena = arena_new();
+    enum wire_format format;
+    if (json->kind == VAL_OBJECT && wire_of_url(uri, &format)) {
+        json = wire_without_defaults(format, json, arena);
+    }
+    json_add_canonical(out, json);
+    arena_free(arena);
+}
+
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
 {
     struct buf plain = {0};
@@ -34,18 +46,12 @@ void cassette_meaning(struct str uri, struct str body, const struct val *json, s
         buf_free(&plain);
         return;
     }
-    struct arena *arena = arena_new();
     struct buf canonical = {0};
-    enum wire_format format;
-    if (json->kind == VAL_OBJECT && wire_of_url(uri, &format)) {
-        json = wire_without_defaults(format, json, arena);
-    }
-    json_add_canonical(&canonical, json);
+    add_canonical(uri, json, &canonical);
     cassette_redact_json(buf_str(&canonical), &plain);
     cassette_forget_ids(buf_str(&plain), out);
     buf_free(&plain);
     buf_free(&canonical);
-    arena_free(arena);
 }
 
 void cassette_meaning_by(const struct rules *rules, struct str uri, struct str body,
@@ -83,6 +89,16 @@ struct key cassette_key_by(const struct rules *rules, struct str method, struct 
     struct buf b = {0};
     add_place(&b, method, uri);
     cassette_meaning_by(rules, uri, body, json, &b);
+    struct key key = hashed(&b);
+    buf_free(&b);
+    return key;
+}
+
+struct key cassette_key_as_sent(struct str method, struct str uri, const struct val *json)
+{
+    struct buf b = {0};
+    add_place(&b, method, uri);
+    add_canonical(uri, json, &b);
     struct key key = hashed(&b);
     buf_free(&b);
     return key;

@@ -491,7 +491,14 @@ static int read_item(struct loader *l, const struct val *v, struct interaction *
     if (rc == 0) {
         rc = read_response(l, response, it);
     }
-    it->tool = str_is(it->method, "CALL") && str_starts(it->uri, "tool:");
+    it->decision = str_is(it->method, "ASK") && str_starts(it->uri, "approval:");
+    it->tool = it->decision || (str_is(it->method, "CALL") && str_starts(it->uri, "tool:"));
+    if (rc == 0 && it->decision && !str_is(it->body, "allow") && !str_is(it->body, "deny") &&
+        !str_is(it->body, "always")) {
+        return doc_fail(l->d, val_get(response, "body"), l->e,
+                        "a decision is allow, deny or always, got \"%.*s\"",
+                        STR_FMT(text_preview(l->d.arena, it->body, SHOWN_CHARS)));
+    }
     return rc;
 }
 

@@ -57,6 +57,17 @@ static struct asked asked_of(struct arena *arena, struct str method, struct str 
     return a;
 }
 
+static struct asked asked_call(struct arena *arena, struct str tool, struct str arguments)
+{
+    return asked_of(arena, STR("CALL"), arena_printf(arena, "tool:%.*s", STR_FMT(tool)), arguments);
+}
+
+static struct asked asked_decision(struct arena *arena, struct str tool, struct str arguments)
+{
+    return asked_of(arena, STR("ASK"), arena_printf(arena, "approval:%.*s", STR_FMT(tool)),
+                    arguments);
+}
+
 static struct key answer_key(const struct player *p, const struct asked *a, bool tool)
 {
     return p->o.match == CASSETTE_ORDER && !tool
@@ -64,11 +75,24 @@ static struct key answer_key(const struct player *p, const struct asked *a, bool
                : cassette_key_by(p->rules, a->method, a->uri, a->body, a->json);
 }
 
+/* The key to take an answer by. Most requests hold nothing to hide: those are found without looking
+ * for it. */
+static struct key take_key(const struct player *p, const struct asked *a, bool tool)
+{
+    if (p->o.match != CASSETTE_ORDER && a->json != NULL && cassette_rules_count(p->rules) == 0) {
+        struct key key = cassette_key_as_sent(a->method, a->uri, a->json);
+        if (cassette_index_first(p->answers, key) != INDEX_NONE) {
+            return key;
+        }
+    }
+    return answer_key(p, a, tool);
+}
+
 /* The next recording for a request, which counts as used then, or INDEX_NONE. */
 static uint32_t take(struct player *p, const struct asked *a, bool tool)
 {
     uint32_t i;
-    struct key key = answer_key(p, a, tool);
+    struct key key = take_key(p, a, tool);
     do {
         i = cassette_index_take(p->answers, key);
     } while (i != INDEX_NONE && p->used[i]);
@@ -436,8 +460,7 @@ static struct tool_run *start_run(struct toolbox *base, const struct tool_reques
     }
     p->runs = run;
     struct arena *arena = arena_new();
-    struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(rq->name));
-    struct asked a = asked_of(arena, STR("CALL"), uri, rq->arguments);
+    struct asked a = asked_call(arena, rq->name, rq->arguments);
     uint32_t i = take(p, &a, true);
     if (i == INDEX_NONE) {
         answer_without_recording(t, rq, run, &a);
@@ -472,6 +495,16 @@ static void free_toolbox(struct toolbox *t)
 
 static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
+
+const char *cassette_match_name(enum cassette_match match)
+{
+    switch (match) {
+    case CASSETTE_BODY: return "body";
+    case CASSETTE_ORDER: return "order";
+    case CASSETTE_RELAXED: return "relaxed";
+    }
+    return "body";
+}
 
 struct player *player_new(const struct player_options *o)
 {
@@ -552,10 +585,46 @@ void player_skip_requests(struct player *p, size_t n)
 void player_skip_call(struct player *p, struct str name, struct str arguments)
 {
     struct arena *arena = arena_new();
-    struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(name));
-    struct asked a = asked_of(arena, STR("CALL"), uri, arguments);
+    struct asked a = asked_call(arena, name, arguments);
     take(p, &a, true);
     arena_free(arena);
+}
+
+void player_skip_decision(struct player *p, struct str name, struct str arguments)
+{
+    struct arena *arena = arena_new();
+    struct asked a = asked_decision(arena, name, arguments);
+    take(p, &a, true);
+    arena_free(arena);
+}
+
+bool player_decides(const struct player *p)
+{
+    for (size_t i = 0; i < p->o.cassette->n; i++) {
+        if (p->o.cassette->items[i].decision) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool player_decision(struct player *p, struct str name, struct str arguments, struct str *word,
+                     int64_t *took_ms)
+{
+    struct arena *arena = arena_new();
+    struct asked a = asked_decision(arena, name, arguments);
+    uint32_t i = take(p, &a, true);
+    if (i != INDEX_NONE) {
+        *word = p->o.cassette->items[i].body;
+        *took_ms = p->o.cassette->items[i].took_ms;
+    } else if (p->o.live == NULL) {
+        struct buf detail = {0};
+        struct str what = arena_printf(arena, "a decision about %.*s", STR_FMT(name));
+        player_note_miss(p, &a, what, &detail);
+        buf_free(&detail);
+    }
+    arena_free(arena);
+    return i != INDEX_NONE;
 }
 
 int64_t player_next_at(const struct player *p)

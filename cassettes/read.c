@@ -17,7 +17,8 @@ const char *cassette_kind_name(enum interaction_kind kind)
 
 struct str cassette_tool_name(const struct interaction *it)
 {
-    return str_slice(it->uri, sizeof "tool:" - 1, it->uri.n);
+    size_t kind = it->decision ? sizeof "approval:" - 1 : sizeof "tool:" - 1;
+    return str_slice(it->uri, kind, it->uri.n);
 }
 
 static enum interaction_kind kind_of(enum wire_format format)
@@ -125,4 +126,9 @@ void cassette_reading_free(struct reading *r)
 {
     wire_decoder_free(r->decoder);
     r->decoder = NULL;
+}
+
+bool cassette_answered_alike(const struct interaction *a, const struct interaction *b)
+{
+    return a->status == b->status && a->ended == b->ended && str_eq(a->body, b->body);
 }

@@ -365,6 +365,71 @@ bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *
     return false;
 }
 
+static bool has_prefix_at(struct str text, size_t at)
+{
+    struct str rest = str_slice(text, at, text.n);
+    bool fits = str_starts(rest, "eyJ") || str_starts(rest, "-----BEGIN ");
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0] && !fits; i++) {
+        fits = shapes[i].prefix[0] == rest.p[0] && str_starts(rest, shapes[i].prefix);
+    }
+    return fits;
+}
+
+/* Pairs of characters, a bit each. */
+struct pairs {
+    uint64_t bits[256 * 256 / 64];
+};
+
+static unsigned pair_of(const char *p)
+{
+    return (unsigned)(unsigned char)p[0] << 8 | (unsigned char)p[1];
+}
+
+static void add_pair(struct pairs *pairs, const char *p)
+{
+    unsigned pair = pair_of(p);
+    pairs->bits[pair / 64] |= UINT64_C(1) << pair % 64;
+}
+
+/* What the shapes begin with, what a named secret's name ends with, an escape. */
+static void list_pairs(struct pairs *pairs)
+{
+    static const char *const others[] = {"ey",  "--", "\\u", "y:",  "Y:", "\":", "':", " :",
+                                         "\\:", "y=", "Y=",  "\"=", "'=", " =",  "\\="};
+    memset(pairs, 0, sizeof *pairs);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        add_pair(pairs, shapes[i].prefix);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        add_pair(pairs, others[i]);
+    }
+}
+
+/* An escape of an ASCII character, in which a part of a shape may hide. */
+static bool is_ascii_escape(struct str text, size_t at)
+{
+    struct str rest = str_slice(text, at, text.n);
+    return str_starts(rest, "\\u00") && rest.n > 4 && rest.p[4] < '8';
+}
+
+bool cassette_may_hold_credential(struct str text)
+{
+    struct pairs pairs;
+    list_pairs(&pairs);
+    for (size_t i = 0; i + 1 < text.n; i++) {
+        unsigned pair = pair_of(text.p + i);
+        char next = text.p[i + 1];
+        if ((pairs.bits[pair / 64] >> pair % 64 & 1) == 0) {
+            continue;
+        }
+        if (next == ':' || next == '=' ? named_by(str_slice(text, 0, i + 2)) != NULL
+                                       : has_prefix_at(text, i) || is_ascii_escape(text, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void cassette_add_redacted(struct buf *out, const struct redacted *part)
 {
     switch (part->hidden) {
@@ -447,7 +512,7 @@ static void find_exact(struct str text, struct str secret, struct buf *parts)
     size_t at = secret.n == 0 ? SIZE_MAX : str_find(text, secret);
     while (at != SIZE_MAX) {
         struct redacted part = {from + at, secret.n, REDACTED_OWN, 0, "a key"};
-        buf_add(parts, (struct str){(const char *)&part, sizeof part});
+        cassette_add_part(parts, &part);
         from = part.at + part.n;
         at = str_find(str_slice(text, from, text.n), secret);
     }

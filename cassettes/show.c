@@ -226,7 +226,7 @@ static void show_body(struct shower *s, const char *name, const struct http_head
 
 static void show_tool(struct shower *s, const struct interaction *it)
 {
-    call(s, "call", cassette_tool_name(it), it->request_body, it->call_id);
+    call(s, it->decision ? "ask" : "call", cassette_tool_name(it), it->request_body, it->call_id);
     if (it->ended != HTTP_STOPPED) {
         lines(s, it->status == 200 ? "result" : "failure", it->body);
     }

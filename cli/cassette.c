@@ -1,12 +1,13 @@
-#include "cassettes/cassette.h"
+#include "cassettes/edit.h"
 #include "cli/cassette_edit.h"
 #include "cli/cli.h"
+#include "kernel/drive/files.h"
 
 static const char help_text[] =
     "assay cassette: recordings, ours or vcrpy's\n"
     "\n"
     "usage: assay cassette show FILE... [--json]\n"
-    "       assay cassette check FILE... [--secrets] [--json]\n"
+    "       assay cassette check FILE... [--secrets] [--max-age 30d] [--json]\n"
     "       assay cassette diff A B [--json]\n"
     "       assay cassette redact FILE... [-o OUT | --in-place] [--header NAME,...] [--path "
     "PATH,...]\n"
@@ -21,7 +22,10 @@ static const char help_text[] =
     "           model session as plain HTTP. --json: a line an interaction\n"
     "  check    report what would hinder a replay, and keys that were recorded. --secrets: those "
     "alone,\n"
-    "           each of them; exit 1 when there is one. --json: a line a finding\n"
+    "           each of them; exit 1 when there is one. --max-age: warn of older ones (d, h, m). "
+    "--json: "
+    "a\n"
+    "           line a finding\n"
     "  diff     tell what B asks and answers otherwise than A: interactions that were added, "
     "removed or\n"
     "           changed, each with where and both values; exit 1 when they differ. Equal requests "
@@ -48,7 +52,21 @@ static const char help_text[] =
     "  assay cassette redact --header x-request-id cassettes/quickstart/clock.yaml\n"
     "  assay cassette prune -n --failed cassettes/quickstart/busy-model.yaml\n";
 
-static void check_file(const char *path, struct findings *findings)
+/* Tells of a recording that is older than max_age_ms, or does not say how old it is. */
+static void check_age(const struct cassette *c, int64_t max_age_ms, struct findings *findings)
+{
+    struct buf why = {0};
+    if (!cassette_is_young(c, clock_unix_ms(), max_age_ms, &why)) {
+        struct str message =
+            str_slice(buf_str(&why), str_of(c->path).n + 2, why.n); /* behind "PATH: " */
+        struct finding f = {c->path, 1, 1, FINDING_WARNING, "too_old", message};
+        findings_add(findings, &f);
+    }
+    buf_free(&why);
+}
+
+/* max_age_ms: -1 = of any age. */
+static void check_file(const char *path, int64_t max_age_ms, struct findings *findings)
 {
     struct cassette *c;
     struct err e;
@@ -57,6 +75,9 @@ static void check_file(const char *path, struct findings *findings)
         return;
     }
     cassette_check(c, findings_add, findings);
+    if (max_age_ms >= 0) {
+        check_age(c, max_age_ms, findings);
+    }
     cassette_free(c);
 }
 
@@ -118,12 +139,19 @@ static int check(int argc, char **argv)
 {
     struct findings findings = {0};
     bool secrets = false;
+    const char *max_age = NULL;
+    int64_t max_age_ms = -1;
     const struct option options[] = {{"json", OPTION_FLAG, &findings.json, 0, 0},
-                                     {"secrets", OPTION_FLAG, &secrets, 0, 0}};
+                                     {"secrets", OPTION_FLAG, &secrets, 0, 0},
+                                     {"max-age", OPTION_TEXT, &max_age, 0, 0}};
     struct words words;
     struct err e;
     size_t unreadable = 0;
-    if (options_parse(options, 2, argc, argv, &words, &e) != 0) {
+    int rc = options_parse(options, 3, argc, argv, &words, &e);
+    if (rc == 0 && max_age != NULL) {
+        rc = age_parse(max_age, &max_age_ms, &e);
+    }
+    if (rc != 0) {
         return tell_error(&e);
     }
     if (words.n == 0) {
@@ -134,7 +162,7 @@ static int check(int argc, char **argv)
         if (secrets) {
             check_secrets_of(words.at[i], &findings, &unreadable);
         } else {
-            check_file(words.at[i], &findings);
+            check_file(words.at[i], max_age_ms, &findings);
         }
     }
     int status = findings_end(&findings, "cassette", words.n);
@@ -197,5 +225,5 @@ static int run(int argc, char **argv)
     return sub_verb_run("cassette", subs, sizeof subs / sizeof subs[0], argc, argv);
 }
 
-const struct verb verb_cassette = {"cassette", "show, check, compare and rewrite recordings",
-                                   help_text, run};
+const struct verb verb_cassette = {
+    "cassette", "show, check, compare and rewrite recordings", {help_text}, run};

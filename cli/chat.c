@@ -20,14 +20,19 @@ static const char help_text[] =
     "  again, or Ctrl+D, it leaves. Where standard input is no terminal each line is a message.\n"
     "\n"
     "the chat\n"
-    "  --verbose           show arguments and results whole, not the first 200 characters\n"
+    "  --verbose           show arguments and results whole, not the first 200 characters, and "
+    "tell\n"
+    "                      of waits for the limits of an endpoint\n"
     "  --no-stream         show a reply when it is whole\n"
     "  --resume LOG        go on with the session of an event log, in that log or --trace FILE\n"
     "\n"
     "The event log goes to --trace FILE, on a terminal else to a new file that is told at the "
     "end.\n"
     "Each message has the whole budget.\n"
-    "\n" SOURCE_HELP "\n" SETTINGS_HELP "\n"
+    "\n";
+
+static const char help_end[] =
+    "\n"
     "exit status: 3 when a recording is missing, 4 when a log or recording cannot be written;\n"
     "without a terminal also that of the messages, as of assay run; else 0\n"
     "\n"
@@ -54,7 +59,6 @@ enum chat_state {
 struct chat {
     struct run_flags flags;
     const char *log; /* to go on with; NULL = a new session */
-    bool verbose;
     bool no_stream;
     enum chat_state state;
     struct setup setup;
@@ -133,7 +137,7 @@ static void put_tool(struct chat *c, enum voice voice, const struct val *line, c
 {
     struct arena *arena = arena_new();
     struct buf out = {0};
-    struct str shown = c->verbose ? text : text_preview(arena, text, SHOWN_CHARS);
+    struct str shown = c->flags.live.verbose ? text : text_preview(arena, text, SHOWN_CHARS);
     buf_fmt(&out, "[%.*s] %s", STR_FMT(val_text(val_get(line, "name"))), mark);
     buf_add(&out, shown);
     put_line(c, voice, buf_str(&out));
@@ -387,9 +391,10 @@ static void talk(struct chat *c)
 
 static int parse(struct chat *c, int argc, char **argv, struct err *e)
 {
-    struct option options[3 + RUN_OPTIONS] = {{"verbose", OPTION_FLAG, &c->verbose, 0, 0},
-                                              {"no-stream", OPTION_FLAG, &c->no_stream, 0, 0},
-                                              {"resume", OPTION_TEXT, &c->log, 0, 0}};
+    struct option options[3 + RUN_OPTIONS] = {
+        {"verbose", OPTION_FLAG, &c->flags.live.verbose, 0, 0},
+        {"no-stream", OPTION_FLAG, &c->no_stream, 0, 0},
+        {"resume", OPTION_TEXT, &c->log, 0, 0}};
     const struct run_flags *f = &c->flags;
     struct words words;
     size_t n = 3 + run_options(&c->flags, GOING_NEW, options + 3);
@@ -470,7 +475,7 @@ static void close_chat(struct chat *c)
     if (c->rig != NULL) {
         bool over = rig_outcome(c->rig, &o);
         if (over) {
-            c->status = exit_worse(c->status, report_replay(&o.replay, c->flags.strict));
+            c->status = exit_worse(c->status, report_replay(&o.replay, c->flags.cassettes.strict));
         }
         if (over && !line_edits(c->lines) && rig_leftover_fails(&o)) {
             tell("%.*s", STR_FMT(o.leftover));
@@ -510,4 +515,8 @@ static int run(int argc, char **argv)
     return c.status;
 }
 
-const struct verb verb_chat = {"chat", "talk with the agent", help_text, run};
+const struct verb verb_chat = {
+    "chat",
+    "talk with the agent",
+    {help_text, help_sources, help_recordings, help_runs, help_endpoint, help_loop, help_end},
+    run};

@@ -11,10 +11,13 @@
 #include "kernel/base/finding.h"
 #include "kernel/drive/tools.h"
 
+enum { HELP_TEXTS_MAX = 8 };
+
 struct verb {
     const char *name;
     const char *summary;
-    const char *help;                  /* what --help prints: usage, options, an example */
+    /* What --help prints, one behind the other: usage, options, an example; NULL ends them. */
+    const char *help[HELP_TEXTS_MAX + 1];
     int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit status */
 };
 
@@ -29,7 +32,7 @@ struct sub_verb {
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
 extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_trace, verb_score;
+    verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace, verb_score;
 
 /* ---- run.c ---- */
 
@@ -73,12 +76,19 @@ int trace_check(int argc, char **argv);
 
 /* ---- options.c ---- */
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT };
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_LIST };
+
+/* The values of an option that may be given several times, in order. */
+enum { OPTION_LIST_MAX = 32 };
+struct option_list {
+    const char *at[OPTION_LIST_MAX];
+    size_t n;
+};
 
 struct option {
     const char *name; /* without the dashes */
     enum option_kind kind;
-    void *out;        /* bool *, const char **, int64_t * */
+    void *out;        /* bool *, const char **, int64_t *, struct option_list * */
     int64_t min, max; /* OPTION_INT */
 };
 
@@ -92,7 +102,7 @@ struct words {
 
 /* Reads `--name value`, `--name=value`, flags, -o and -n for --out and --dry-run, and `--` before
  * words that begin with a dash; options and words may be mixed. ERR_USAGE: an unknown option (with
- * the closest known one), a missing or bad value, an option given twice. */
+ * the closest known one), a missing or bad value, an option that is no list given twice. */
 int options_parse(const struct option *options, size_t n, int argc, char **argv,
                   struct words *words, struct err *e) MUST_CHECK;
 
@@ -103,22 +113,45 @@ bool plain_number(struct str s);
  * holds. */
 int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CHECK;
 
-/* Flags that several verbs share; each NULL means the flag was not given. ERR_USAGE,
- * ERR_UNSUPPORTED. */
-int mode_parse(const char *mode, enum eval_source source, bool *overwrite,
-               struct err *e) MUST_CHECK;
-/* --match and --strict, which go with --replay. */
-int match_parse(const char *match, bool strict, enum eval_source source, enum cassette_match *out,
-                struct err *e) MUST_CHECK;
 /* The table that --prices names, owned by the caller; NULL for NULL. Errors as prices_load. */
 int prices_open(const char *path, struct prices **out, struct err *e) MUST_CHECK;
 /* NULL is fine. */
 int temperature_check(const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
+/* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
+int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
 /* The wire format of a provider's name; Chat Completions for NULL. */
 enum wire_format provider_format(const char *provider);
+
+/* ---- replay.c: how cassettes are recorded and replayed ---- */
+
+/* The flags; NULL and false = not given. `mode` is read by those who have it. */
+struct replay_flags {
+    const char *mode, *match, *speed, *rechunk, *max_age;
+    bool strict;
+    struct option_list ignore, normalise;
+};
+enum { REPLAY_OPTIONS = 7 };
+/* Writes the options that fill *f, all but --mode, to out; returns how many they are. */
+size_t replay_options(struct replay_flags *f, struct option *out);
+
+/* What the flags come to where answers come from `source`. *rules: what out->rules points to, owned
+ * by the caller in any case; NULL = none. ERR_USAGE. */
+int replay_parse(const struct replay_flags *f, enum eval_source source, struct eval_cassettes *out,
+                 struct rules **rules, struct err *e) MUST_CHECK;
+
+/* What the flags come to for a server whose source is set; *rules as above. ERR_USAGE. */
+struct serve_options;
+int serve_cassettes(const struct replay_flags *f, struct serve_options *o, struct rules **rules,
+                    struct err *e) MUST_CHECK;
+
+/* "30d", "12h", "90m" in milliseconds, as --max-age has it. ERR_USAGE. */
+int age_parse(const char *text, int64_t *ms, struct err *e) MUST_CHECK;
+
+/* Their help. */
+extern const char help_recordings[];
 
 /* ---- settings.c: how the loop behaves ---- */
 
@@ -134,22 +167,7 @@ struct settings {
                        .tool_retries = -1,                                                         \
                        .attempts = -1,                                                             \
                        .context_tokens = -1})
-#define SETTINGS_HELP                                                                              \
-    "the loop\n"                                                                                   \
-    "  --repeat block|cache|allow  a call that was made before: an error (default), its earlier\n" \
-    "                      result (of tools that only read), or carried out\n"                     \
-    "  --max-consecutive N  the same call N times in a row ends the run (default 3)\n"             \
-    "  --no-progress N     N results in a row with nothing new end the run (default 0: never)\n"   \
-    "  --tool-retries N    of a tool that fails and may be tried again (default 1)\n"              \
-    "  --attempts N        of a call of the model (default 3)\n"                                   \
-    "  --context-tokens N  a history above this is made smaller (default 24000; 0: never)\n"       \
-    "  --compaction drop|summarise  how: the oldest turns are dropped (default), or the model\n"   \
-    "                      summarises them\n"                                                      \
-    "  --fenced-calls      a call that the model writes as JSON in a fenced block counts\n"        \
-    "  --close-names       a tool's name with a slip in it is taken for the one it must mean\n"    \
-    "  --approve TIER=POLICY,...  tiers read, write, danger; policies allow, ask, deny; a "        \
-    "policy\n"                                                                                     \
-    "                      alone is for all. Default: read and write allow, danger ask\n"
+extern const char help_loop[];
 
 enum { SETTINGS_OPTIONS = 10 };
 /* Writes the SETTINGS_OPTIONS options that fill *s to out. */
@@ -159,6 +177,34 @@ void settings_options(struct settings *s, struct option *out);
  * `tools` (NULL: never) has such a tool, and `allow` for the others. ERR_USAGE. */
 int settings_apply(const struct settings *s, const struct toolset *tools,
                    struct kernel_config *config, struct err *e) MUST_CHECK;
+
+/* ---- live.c: how live endpoints are called ---- */
+
+/* Its flags; NULL and -1 = not given. */
+struct live_flags {
+    const char *timeout, *ca, *key_file;
+    struct option_list headers;
+    int64_t rpm, tpm, max_in_flight;
+    bool verbose; /* waits are told; the option is the verb's */
+};
+#define LIVE_FLAGS_NONE ((struct live_flags){.rpm = -1, .tpm = -1, .max_in_flight = -1})
+extern const char help_endpoint[];
+
+enum { LIVE_OPTIONS = 7 };
+/* Writes the LIVE_OPTIONS options that fill *f to out. */
+void live_options(struct live_flags *f, struct option *out);
+
+/* What is made of flags and environment; texts are the environment's, the flags' or in arena. */
+struct live {
+    struct live_settings settings;
+    struct str base_url; /* n 0 = the provider's own */
+    struct str api_key;  /* n 0 = none */
+};
+
+/* base_url as the flag says, NULL = not given. The key is read only where `calls`, as
+ * for a replay nothing of it counts. ERR_USAGE; of the key's file as file_read_secret. */
+int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
+              struct arena *arena, struct live *out, struct err *e) MUST_CHECK;
 
 /* ---- approve.c: calls that want a decision ---- */
 
@@ -187,57 +233,30 @@ void approver_end(struct approver *a);
 /* The flags of a run; NULL, false and -1 = not given. */
 struct run_flags {
     const char *model, *provider, *base_url, *tools, *system, *budget, *fake, *replay, *record,
-        *mode, *match, *trace, *temperature, *prices, *decisions;
-    bool strict, stream;
+        *trace, *temperature, *prices, *decisions;
+    bool stream;
+    struct replay_flags cassettes;
     int64_t max_tokens, seed; /* seed 0 = not given */
     struct settings settings;
+    struct live_flags live;
 };
-#define RUN_FLAGS_NONE ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE})
-enum { RUN_OPTIONS = 19 + SETTINGS_OPTIONS };
+#define RUN_FLAGS_NONE                                                                             \
+    ((struct run_flags){.max_tokens = -1, .settings = SETTINGS_NONE, .live = LIVE_FLAGS_NONE})
+enum { RUN_OPTIONS = 17 + REPLAY_OPTIONS + SETTINGS_OPTIONS + LIVE_OPTIONS };
 /* Writes the options that fill *f to out, which has room for RUN_OPTIONS, and returns how many they
  * are: a run that goes on takes no --system and --seed. */
 size_t run_options(struct run_flags *f, enum going how, struct option *out);
 
-/* Their help, up to the settings. */
-#define SOURCE_HELP                                                                                \
-    "where the answers come from (default: a live endpoint)\n"                                     \
-    "  --fake SCRIPT       a scripted model, in virtual time\n"                                    \
-    "  --replay CASSETTE   a recording: no network, no clock\n"                                    \
-    "  --record CASSETTE   a live endpoint, recorded\n"                                            \
-    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"        \
-    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "   \
-    "anthropic\n"                                                                                  \
-    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com); the key comes " \
-    "from\n"                                                                                       \
-    "                      OPENAI_API_KEY; for anthropic ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY\n"  \
-    "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "   \
-    "by\n"                                                                                         \
-    "                      reply, so that none that broke off is in it\n"                          \
-    "  --temperature X     sent only if given; 0 is best for tool work\n"                          \
-    "  --max-tokens N      likewise\n"                                                             \
-    "  --seed N            of ids and jitter\n"                                                    \
-    "\n"                                                                                           \
-    "replay and record\n"                                                                          \
-    "  --match body|order  how requests find their recording: the same meaning (default), or the " \
-    "k-th\n"                                                                                       \
-    "                      request to a path gets the k-th answer, differences listed as drift\n"  \
-    "  --strict            unused recordings and drift are failures (exit 3)\n"                    \
-    "  --mode once|all     recording: refuse an existing file (default), or replace it\n"          \
-    "\n"                                                                                           \
-    "the run\n"                                                                                    \
-    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "       \
-    "default);\n"                                                                                  \
-    "                      \"\" offers none\n"                                                     \
-    "  --system TEXT       the system message\n"                                                   \
-    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"             \
-    "  --prices FILE       what models cost, instead of the table that comes with the program\n"   \
-    "  --decisions FILE    answers to what --approve has asked; else the terminal is\n"            \
-    "  --trace FILE        write the event log; - is standard output\n"
+/* Their help: before and behind that of the recordings. */
+extern const char help_sources[], help_runs[];
 
 /* A rig's options out of flags, with what they point to. */
 struct setup {
+    struct rules *rules;
     struct rig_options rig; /* without prompt, identity, mend and callbacks */
     struct kernel_config settings;
+    struct arena *arena;
+    struct live live;
     struct toolset *tools;
     struct toolset *log_tools;
     struct prices *prices;

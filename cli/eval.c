@@ -18,23 +18,29 @@ static const char help_text[] =
     "clock\n"
     "  --fake              each task's own script\n"
     "  --record DIR        a live endpoint, recorded into DIR\n"
-    "  --mode once|all     recording: refuse existing files (default), or replace them; the "
-    "recording\n"
-    "                      of a trial that ends in an error is set aside as TASK.failed.yaml\n"
-    "  --match body|order  replay: how requests find their recording\n"
-    "  --strict            replay: unused recordings and drift are errors (exit 3)\n"
+    "                      The recording of a trial that ends in an error is set aside as\n"
+    "                      TASK.failed.yaml. --mode once goes on where this was "
+    "interrupted\n";
+
+static const char help_model[] =
     "  --model NAME  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  "
     "--seed N\n"
-    "                      as for assay run; {task} in the URL stands for the task's id\n"
+    "                      as for assay run; {task} in the URL stands for the task's id\n";
+
+static const char help_end[] =
     "\n"
     "the evaluation\n"
     "  --filter TAG        only tasks with this tag\n"
     "  --task ID,...       only these tasks\n"
     "  --trials N          trials a task (default: as the set says)\n"
-    "  --jobs N            sessions in flight (default 16); results are the same for every N\n"
+    "  --jobs N            sessions in flight (default 16); results are the same for every N. "
+    "Fewer\n"
+    "                      where the limit on open files (ulimit -n) says so, which --verbose "
+    "tells\n"
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
     "  --prices FILE       what models cost, instead of the table that comes with the program\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
+    "  --verbose           tell of waits for the limits of an endpoint\n"
     "  --json              a line a trial as in results.jsonl, then {\"summary\": ..., \"run\": "
     "DIR}\n"
     "\n"
@@ -51,40 +57,56 @@ static void progress(void *ctx, size_t done, size_t total, const char *task, con
     fprintf(stderr, "\r\033[K%zu/%zu %s %s", done, total, outcome, task);
 }
 
-/* *prices: the table that is named, owned by the caller. */
-static int parse(int argc, char **argv, struct eval_options *o, bool *json, struct prices **prices,
-                 struct words *words, struct err *e)
+/* What the command line asked for, with what it points to. */
+struct request {
+    struct eval_options options;
+    struct live_flags live_flags;
+    struct live live;
+    struct words words;
+    struct arena *arena;
+    struct prices *prices;
+    struct rules *rules;
+    bool json;
+};
+
+enum { EVAL_OPTIONS = 20 };
+
+static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
-    const char *replay = NULL, *record = NULL, *mode = NULL, *match = NULL;
-    const char *table = NULL;
+    const char *replay = NULL, *record = NULL, *table = NULL;
+    struct replay_flags how = {.mode = NULL};
+    struct eval_options *o = &q->options;
     bool fake = false;
     int64_t seed = 0;
-    const struct option options[] = {{"replay", OPTION_TEXT, &replay, 0, 0},
-                                     {"record", OPTION_TEXT, &record, 0, 0},
-                                     {"fake", OPTION_FLAG, &fake, 0, 0},
-                                     {"mode", OPTION_TEXT, &mode, 0, 0},
-                                     {"match", OPTION_TEXT, &match, 0, 0},
-                                     {"provider", OPTION_TEXT, &o->provider, 0, 0},
-                                     {"strict", OPTION_FLAG, &o->strict, 0, 0},
-                                     {"stream", OPTION_FLAG, &o->stream, 0, 0},
-                                     {"json", OPTION_FLAG, json, 0, 0},
-                                     {"model", OPTION_TEXT, &o->model, 0, 0},
-                                     {"base-url", OPTION_TEXT, &o->base_url, 0, 0},
-                                     {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
-                                     {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
-                                     {"filter", OPTION_TEXT, &o->filter, 0, 0},
-                                     {"task", OPTION_TEXT, &o->task, 0, 0},
-                                     {"out", OPTION_TEXT, &o->out, 0, 0},
-                                     {"prices", OPTION_TEXT, &table, 0, 0},
-                                     {"trials", OPTION_INT, &o->trials, 1, 1000000},
-                                     {"jobs", OPTION_INT, &o->jobs, 1, 100000},
-                                     {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
-                                     {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
-    int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, words, e);
+    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS] = {
+        {"replay", OPTION_TEXT, &replay, 0, 0},
+        {"record", OPTION_TEXT, &record, 0, 0},
+        {"fake", OPTION_FLAG, &fake, 0, 0},
+        {"mode", OPTION_TEXT, &how.mode, 0, 0},
+        {"provider", OPTION_TEXT, &o->provider, 0, 0},
+        {"stream", OPTION_FLAG, &o->stream, 0, 0},
+        {"json", OPTION_FLAG, &q->json, 0, 0},
+        {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
+        {"model", OPTION_TEXT, &o->model, 0, 0},
+        {"base-url", OPTION_TEXT, &o->base_url, 0, 0},
+        {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
+        {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
+        {"filter", OPTION_TEXT, &o->filter, 0, 0},
+        {"task", OPTION_TEXT, &o->task, 0, 0},
+        {"out", OPTION_TEXT, &o->out, 0, 0},
+        {"prices", OPTION_TEXT, &table, 0, 0},
+        {"trials", OPTION_INT, &o->trials, 1, 1000000},
+        {"jobs", OPTION_INT, &o->jobs, 1, 100000},
+        {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
+        {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
+    live_options(&q->live_flags, options + EVAL_OPTIONS);
+    size_t n = EVAL_OPTIONS + LIVE_OPTIONS;
+    n += replay_options(&how, options + n);
+    int rc = options_parse(options, n, argc, argv, &q->words, e);
     if (rc != 0) {
         return rc;
     }
-    if (words->n == 0) {
+    if (q->words.n == 0) {
         return err_set(e, ERR_USAGE, "eval wants a golden set; assay eval --help shows an example");
     }
     if ((replay != NULL) + (record != NULL) + fake > 1) {
@@ -96,15 +118,31 @@ static int parse(int argc, char **argv, struct eval_options *o, bool *json, stru
                                  : EVAL_LIVE;
     o->cassettes = replay != NULL ? replay : record;
     o->seed = (uint64_t)seed;
-    enum cassette_match how = CASSETTE_BODY;
-    rc = mode_parse(mode, o->source, &o->overwrite, e);
-    rc = rc != 0 ? rc : match_parse(match, o->strict, o->source, &how, e);
+    rc = replay_parse(&how, o->source, &o->how, &q->rules, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
-    o->match_order = how == CASSETTE_ORDER;
     rc = rc != 0 ? rc : provider_check(o->provider, e);
-    rc = rc != 0 ? rc : prices_open(table, prices, e);
-    o->prices = *prices;
+    rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
+    o->prices = q->prices;
     return rc;
+}
+
+/* What comes from the environment, where the flags leave it open. */
+static int complete(struct request *q, struct err *e)
+{
+    struct eval_options *o = &q->options;
+    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    int rc = live_open(&q->live_flags, provider_format(o->provider), o->base_url, live, q->arena,
+                       &q->live, e);
+    if (rc != 0) {
+        return rc;
+    }
+    o->sets = q->words.at;
+    o->n_sets = q->words.n;
+    o->live = &q->live.settings;
+    o->api_key = arena_cstr(q->arena, q->live.api_key);
+    o->base_url = q->live.base_url.n == 0 ? NULL : arena_cstr(q->arena, q->live.base_url);
+    o->model = live && o->model == NULL ? getenv("MODEL") : o->model;
+    return 0;
 }
 
 static bool print_report(const struct eval_report *r, bool json)
@@ -126,37 +164,24 @@ static bool print_report(const struct eval_report *r, bool json)
     return written;
 }
 
-static int evaluate(int argc, char **argv, struct prices **prices)
+static int evaluate(int argc, char **argv, struct request *q)
 {
     struct err e;
-    struct words words;
-    bool json = false, drawn = false;
-    struct eval_options o = {.jobs = 16, .model = NULL};
-    if (parse(argc, argv, &o, &json, prices, &words, &e) != 0) {
+    bool drawn = false;
+    struct eval_options *o = &q->options;
+    if (parse(argc, argv, q, &e) != 0 || complete(q, &e) != 0) {
         return tell_error(&e);
-    }
-    o.sets = words.at;
-    o.n_sets = words.n;
-    o.api_key = getenv(endpoint_key_variable(provider_format(o.provider)));
-    o.base_url = o.base_url != NULL ? o.base_url
-                                    : getenv(endpoint_url_variable(provider_format(o.provider)));
-    bool live = o.source == EVAL_LIVE || o.source == EVAL_RECORD;
-    if (live && base_url_check(str_of(o.base_url), &e) != 0) {
-        return tell_error(&e);
-    }
-    if (live && o.model == NULL) {
-        o.model = getenv("MODEL");
     }
     if (isatty(STDERR_FILENO) == 1) {
-        o.progress = progress;
-        o.ctx = &drawn;
+        o->progress = progress;
+        o->ctx = &drawn;
     }
     struct eval_report *report = NULL;
     struct buf mend = {0};
     mend_command(&mend, "eval", argc, argv);
     buf_char(&mend, '\0');
-    o.mend = mend.p;
-    int rc = eval_run(&o, &report, &e);
+    o->mend = mend.p;
+    int rc = eval_run(o, &report, &e);
     buf_free(&mend);
     if (drawn) {
         fputs("\r\033[K", stderr);
@@ -165,12 +190,12 @@ static int evaluate(int argc, char **argv, struct prices **prices)
         return tell_error(&e);
     }
     int status = report->exit_status;
-    if (!print_report(report, json)) {
+    if (!print_report(report, q->json)) {
         status = exit_worse(status, EXIT_ENVIRONMENT);
     }
-    if (o.source == EVAL_RECORD) {
+    if (o->source == EVAL_RECORD) {
         tell("recorded %zu cassette%s into %s", report->recorded, report->recorded == 1 ? "" : "s",
-             o.cassettes);
+             o->cassettes);
     }
     eval_report_free(report);
     return status;
@@ -178,10 +203,16 @@ static int evaluate(int argc, char **argv, struct prices **prices)
 
 static int run(int argc, char **argv)
 {
-    struct prices *prices = NULL;
-    int status = evaluate(argc, argv, &prices);
-    prices_free(prices);
+    struct request q = {
+        .options = {.jobs = 16}, .live_flags = LIVE_FLAGS_NONE, .arena = arena_new()};
+    int status = evaluate(argc, argv, &q);
+    prices_free(q.prices);
+    cassette_rules_free(q.rules);
+    arena_free(q.arena);
     return status;
 }
 
-const struct verb verb_eval = {"eval", "run golden sets and score them", help_text, run};
+const struct verb verb_eval = {"eval",
+                               "run golden sets and score them",
+                               {help_text, help_recordings, help_model, help_endpoint, help_end},
+                               run};

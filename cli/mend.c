@@ -1,33 +1,20 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "kernel/base/text.h"
 
-/* A word as a POSIX shell takes it. */
 static void add_word(struct buf *out, const char *word)
 {
-    static const char safe[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
     buf_char(out, ' ');
-    if (word[0] != '\0' && strspn(word, safe) == strlen(word)) {
-        buf_addz(out, word);
-        return;
-    }
-    buf_char(out, '\'');
-    for (const char *p = word; *p != '\0'; p++) {
-        if (*p == '\'') {
-            buf_addz(out, "'\\''");
-        } else {
-            buf_char(out, *p);
-        }
-    }
-    buf_char(out, '\'');
+    text_add_word(out, str_of(word));
 }
 
 /* Whether argv[i] is one of the options that make no sense while recording; *words is how many
  * words it takes. */
 static bool is_for_replay(const char *word, int *words)
 {
-    static const char *const with_value[] = {"--match", "--mode", "--out"};
+    static const char *const with_value[] = {"--match", "--mode",    "--out",
+                                             "--speed", "--rechunk", "--max-age"};
     for (size_t i = 0; i < sizeof with_value / sizeof with_value[0]; i++) {
         size_t n = strlen(with_value[i]);
         if (strncmp(word, with_value[i], n) == 0 && (word[n] == '\0' || word[n] == '=')) {

@@ -40,12 +40,23 @@ static bool whole_number(const char *text, int64_t *out)
            val_int(&v, out);
 }
 
+static int store_in_list(const struct option *o, const char *value, struct err *e)
+{
+    struct option_list *list = o->out;
+    if (list->n == OPTION_LIST_MAX) {
+        return err_set(e, ERR_USAGE, "--%s is given more than %d times", o->name, OPTION_LIST_MAX);
+    }
+    list->at[list->n++] = value;
+    return 0;
+}
+
 static int store(const struct option *o, const char *value, struct err *e)
 {
     int64_t number = 0;
     switch (o->kind) {
     case OPTION_FLAG: *(bool *)o->out = true; return 0;
     case OPTION_TEXT: *(const char **)o->out = value; return 0;
+    case OPTION_LIST: return store_in_list(o, value, e);
     case OPTION_INT:
         if (!whole_number(value, &number) || number < o->min || number > o->max) {
             return err_set(e, ERR_USAGE, "--%s wants a whole number from %lld to %lld, got \"%s\"",
@@ -81,7 +92,7 @@ static int take(const struct option *options, size_t n, int argc, char **argv, i
     if (o == NULL) {
         return unknown(options, n, name, e);
     }
-    if (given[o - options]) {
+    if (given[o - options] && o->kind != OPTION_LIST) {
         return err_set(e, ERR_USAGE, "--%s is given twice", o->name);
     }
     given[o - options] = true;
@@ -220,42 +231,6 @@ int budget_parse(const char *text, struct budget *budget, struct err *e)
     return 0;
 }
 
-int mode_parse(const char *mode, enum eval_source source, bool *overwrite, struct err *e)
-{
-    *overwrite = false;
-    if (mode == NULL || (source == EVAL_REPLAY && strcmp(mode, "none") == 0)) {
-        return 0;
-    }
-    if (source != EVAL_RECORD) {
-        return err_set(e, ERR_USAGE, "--mode %s goes with --record", mode);
-    }
-    if (strcmp(mode, "once") == 0 || strcmp(mode, "all") == 0) {
-        *overwrite = strcmp(mode, "all") == 0;
-        return 0;
-    }
-    return err_set(e, strcmp(mode, "new_episodes") == 0 ? ERR_UNSUPPORTED : ERR_USAGE,
-                   "--mode %s: this version records with once (refuse an existing file) or all "
-                   "(replace it)",
-                   mode);
-}
-
-int match_parse(const char *match, bool strict, enum eval_source source, enum cassette_match *out,
-                struct err *e)
-{
-    *out = CASSETTE_BODY;
-    if (source != EVAL_REPLAY && (match != NULL || strict)) {
-        return err_set(e, ERR_USAGE, "--%s goes with --replay", match != NULL ? "match" : "strict");
-    }
-    if (match == NULL || strcmp(match, "body") == 0) {
-        return 0;
-    }
-    if (strcmp(match, "order") == 0) {
-        *out = CASSETTE_ORDER;
-        return 0;
-    }
-    return err_set(e, ERR_USAGE, "--match wants body or order, got \"%s\"", match);
-}
-
 int prices_open(const char *path, struct prices **out, struct err *e)
 {
     *out = NULL;
@@ -314,6 +289,18 @@ int base_url_check(struct str url, struct err *e)
                    "--base-url (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL) wants an address such as "
                    "http://127.0.0.1:8080/v1, got \"%.*s\"",
                    STR_FMT(url));
+}
+
+int speed_parse(const char *speed, bool *real, struct err *e)
+{
+    if (speed == NULL) {
+        return 0;
+    }
+    *real = strcmp(speed, "real") == 0;
+    if (!*real && strcmp(speed, "none") != 0) {
+        return err_set(e, ERR_USAGE, "--speed is real or none, found \"%s\"", speed);
+    }
+    return 0;
 }
 
 int provider_check(const char *provider, struct err *e)

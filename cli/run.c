@@ -12,9 +12,14 @@ static const char help_text[] =
     "assay run: one session of the agent loop, answered by a model, a script or a recording\n"
     "\n"
     "usage: assay run [options] PROMPT         PROMPT - reads standard input\n"
-    "\n" SOURCE_HELP
-    "  --json              print the last line of the event log instead of the answer\n"
-    "\n" SETTINGS_HELP "\n"
+    "\n";
+
+static const char help_output[] =
+    "  --verbose           tell of waits for the limits of an endpoint\n"
+    "  --json              print the last line of the event log instead of the answer\n";
+
+static const char help_examples[] =
+    "\n"
     "examples\n"
     "  assay run --fake goldens/quickstart/margin-drop.script.yaml --tools "
     "goldens/quickstart/tools.yaml \\\n"
@@ -65,15 +70,16 @@ static int take_words(const struct words *words, struct request *q, struct err *
 }
 
 /* Of options that a run that goes on has besides, the last is a fork's. */
-enum { OWN_OPTIONS = 3 };
+enum { OWN_OPTIONS = 4 };
 
 static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
     struct option options[OWN_OPTIONS + RUN_OPTIONS] = {
         {"json", OPTION_FLAG, &q->json, 0, 0},
+        {"verbose", OPTION_FLAG, &q->flags.live.verbose, 0, 0},
         {"log-tools", OPTION_TEXT, &q->log_tools, 0, 0},
         {"at", OPTION_INT, &q->at, 1, 1 << 30}};
-    size_t own = q->how == GOING_NEW ? 1 : q->how == GOING_ON ? 2 : OWN_OPTIONS;
+    size_t own = q->how == GOING_NEW ? 2 : q->how == GOING_ON ? 3 : OWN_OPTIONS;
     size_t n = own + run_options(&q->flags, q->how, options + own);
     struct words words;
     int rc = options_parse(options, n, argc, argv, &words, e);
@@ -219,7 +225,7 @@ static int report(struct running *r)
     } else if (o.result.status != RUN_COMPLETED && o.replay.misses == 0) {
         tell_run_status(&o);
     }
-    status = exit_worse(status, report_replay(&o.replay, r->request->flags.strict));
+    status = exit_worse(status, report_replay(&o.replay, r->request->flags.cassettes.strict));
     if (rig_leftover_fails(&o)) {
         tell("%.*s", STR_FMT(o.leftover));
         status = exit_worse(status, EXIT_FAILED);
@@ -304,4 +310,8 @@ static int run(int argc, char **argv)
     return run_session(GOING_NEW, argc, argv);
 }
 
-const struct verb verb_run = {"run", "run the agent loop once on a prompt", help_text, run};
+const struct verb verb_run = {"run",
+                              "run the agent loop once on a prompt",
+                              {help_text, help_sources, help_recordings, help_runs, help_output,
+                               help_endpoint, help_loop, help_examples},
+                              run};

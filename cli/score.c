@@ -347,4 +347,4 @@ static int run(int argc, char **argv)
     return sub_verb_run("score", subs, 1, argc, argv);
 }
 
-const struct verb verb_score = {"score", "score results of a benchmark", help_text, run};
+const struct verb verb_score = {"score", "score results of a benchmark", {help_text}, run};

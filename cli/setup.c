@@ -4,16 +4,47 @@
 #include "cli/cli.h"
 #include "kernel/drive/endpoint.h"
 
+const char help_sources[] =
+    "where the answers come from (default: a live endpoint)\n"
+    "  --fake SCRIPT       a scripted model, in virtual time\n"
+    "  --replay CASSETTE   a recording: no network, no clock\n"
+    "  --record CASSETTE   a live endpoint, recorded\n"
+    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"
+    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "
+    "anthropic\n"
+    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com; for anthropic\n"
+    "                      ANTHROPIC_BASE_URL, or api.anthropic.com)\n"
+    "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "
+    "by\n"
+    "                      reply, so that none that broke off is in it\n"
+    "  --temperature X     sent only if given; 0 is best for tool work\n"
+    "  --max-tokens N      likewise\n"
+    "  --seed N            of ids and jitter\n"
+    "\n"
+    "replay and record\n";
+
+const char help_runs[] =
+    "\n"
+    "the run\n"
+    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "
+    "default);\n"
+    "                      \"\" offers none\n"
+    "  --system TEXT       the system message\n"
+    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"
+    "  --prices FILE       what models cost, instead of the table that comes with the program\n"
+    "  --decisions FILE    answers to what --approve has asked; else the terminal is\n"
+    "  --trace FILE        write the event log; - is standard output\n";
+
 /* The first options are for new runs alone. */
 enum { NEW_ONLY = 2 };
 
 size_t run_options(struct run_flags *f, enum going how, struct option *out)
 {
-    const struct option options[RUN_OPTIONS - SETTINGS_OPTIONS] = {
+    const struct option options[RUN_OPTIONS - REPLAY_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS] = {
         {"system", OPTION_TEXT, &f->system, 0, 0},
         {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
         {"record", OPTION_TEXT, &f->record, 0, 0},
-        {"mode", OPTION_TEXT, &f->mode, 0, 0},
+        {"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0},
         {"model", OPTION_TEXT, &f->model, 0, 0},
         {"provider", OPTION_TEXT, &f->provider, 0, 0},
         {"base-url", OPTION_TEXT, &f->base_url, 0, 0},
@@ -21,19 +52,19 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out)
         {"budget", OPTION_TEXT, &f->budget, 0, 0},
         {"fake", OPTION_TEXT, &f->fake, 0, 0},
         {"replay", OPTION_TEXT, &f->replay, 0, 0},
-        {"match", OPTION_TEXT, &f->match, 0, 0},
         {"trace", OPTION_TEXT, &f->trace, 0, 0},
         {"prices", OPTION_TEXT, &f->prices, 0, 0},
         {"decisions", OPTION_TEXT, &f->decisions, 0, 0},
         {"temperature", OPTION_TEXT, &f->temperature, 0, 0},
-        {"strict", OPTION_FLAG, &f->strict, 0, 0},
         {"stream", OPTION_FLAG, &f->stream, 0, 0},
         {"max-tokens", OPTION_INT, &f->max_tokens, 1, 1 << 30}};
     size_t first = how == GOING_NEW ? 0 : NEW_ONLY;
-    size_t n = RUN_OPTIONS - SETTINGS_OPTIONS - first;
+    size_t n = RUN_OPTIONS - REPLAY_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS - first;
     memcpy(out, options + first, n * sizeof *out);
+    n += replay_options(&f->cassettes, out + n);
     settings_options(&f->settings, out + n);
-    return n + SETTINGS_OPTIONS;
+    live_options(&f->live, out + n + SETTINGS_OPTIONS);
+    return n + SETTINGS_OPTIONS + LIVE_OPTIONS;
 }
 
 static int choose_source(const struct run_flags *f, struct rig_options *o, struct err *e)
@@ -46,20 +77,36 @@ static int choose_source(const struct run_flags *f, struct rig_options *o, struc
                 : f->record != NULL ? EVAL_RECORD
                                     : EVAL_LIVE;
     o->path = f->fake != NULL ? f->fake : f->replay != NULL ? f->replay : f->record;
-    return mode_parse(f->mode, o->source, &o->overwrite, e);
+    return 0;
 }
 
-static int check_flags(const struct run_flags *f, struct rig_options *o, struct err *e)
+/* Of the provider that a flag or the log names. */
+static enum wire_format setup_format(const struct setup *s, const struct run_flags *f)
 {
+    return provider_format(f->provider != NULL || s->resumed == NULL
+                               ? f->provider
+                               : arena_cstr(s->arena, s->settings.provider));
+}
+
+static int check_flags(struct setup *s, const struct run_flags *f, struct err *e)
+{
+    struct rig_options *o = &s->rig;
     int rc = choose_source(f, o, e);
     if (rc == 0) {
-        rc = match_parse(f->match, f->strict, o->source, &o->match, e);
+        rc = replay_parse(&f->cassettes, o->source, &o->how, &s->rules, e);
     }
     if (rc == 0) {
         rc = provider_check(f->provider, e);
     }
-    if (rc == 0 && (o->source == EVAL_LIVE || o->source == EVAL_RECORD)) {
-        rc = base_url_check(o->base_url, e);
+    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    if (rc == 0) {
+        rc = live_open(&f->live, setup_format(s, f), f->base_url, live, s->arena, &s->live, e);
+    }
+    if (rc == 0) {
+        o->base_url = s->live.base_url;
+        o->api_key = s->live.api_key;
+        o->live = &s->live.settings;
+        live_prepare(s->loop, o->live, live);
     }
     if (rc == 0) {
         rc = temperature_check(f->temperature, e);
@@ -93,23 +140,13 @@ static int open_log(struct setup *s, const struct resume_request *from, struct e
     return rc;
 }
 
-/* Address and key of the provider that a flag or the log names. */
-static void find_endpoint(struct setup *s, const struct run_flags *f)
-{
-    struct str log = s->settings.provider;
-    enum wire_format format = WIRE_CHAT;
-    (void)wire_of_provider(f->provider != NULL ? str_of(f->provider) : log, &format);
-    s->rig.base_url =
-        str_of(f->base_url != NULL ? f->base_url : getenv(endpoint_url_variable(format)));
-    s->rig.api_key = str_of(getenv(endpoint_key_variable(format)));
-}
-
 int setup_open(struct setup *s, const struct run_flags *f, const struct resume_request *from,
                const char *log_tools, struct err *e)
 {
     bool is_new = from->how == GOING_NEW;
     bool asks_environment = is_new && f->fake == NULL && f->replay == NULL && f->model == NULL;
-    *s = (struct setup){.settings = kernel_config_default(), .loop = loop_new()};
+    *s = (struct setup){
+        .settings = kernel_config_default(), .arena = arena_new(), .loop = loop_new()};
     s->rig = (struct rig_options){.system = str_of(f->system),
                                   .budget = BUDGET_DEFAULT,
                                   .settings = &s->settings,
@@ -123,8 +160,7 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
                                   .snapshots = true};
     int rc = open_tools(s, f, from, log_tools, e);
     rc = rc != 0 || is_new ? rc : open_log(s, from, e);
-    find_endpoint(s, f);
-    rc = rc != 0 ? rc : check_flags(f, &s->rig, e);
+    rc = rc != 0 ? rc : check_flags(s, f, e);
     rc = rc != 0 ? rc : prices_open(f->prices, &s->prices, e);
     rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);
     s->rig.tools = s->tools;
@@ -140,12 +176,14 @@ void setup_close(struct setup *s)
     toolset_free(s->log_tools);
     prices_free(s->prices);
     resumed_free(s->resumed);
+    arena_free(s->arena);
+    cassette_rules_free(s->rules);
 }
 
 int report_replay(const struct player_report *p, bool strict)
 {
     struct buf text = {0};
-    bool error = replay_text(p, strict, &text);
+    bool error = player_report_text(p, strict, &text);
     if (text.n > 0) {
         tell("%.*s", STR_FMT(buf_str(&text)));
     }

@@ -3,7 +3,11 @@
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
+#include "cassettes/player.h"
+#include "cassettes/recorder.h"
 #include "goldens/golden.h"
+#include "kernel/drive/endpoint.h"
+#include "kernel/drive/limiter.h"
 #include "kernel/drive/prices.h"
 
 /* ---- exit statuses of the program ---- */
@@ -94,23 +98,50 @@ void money_add(struct buf *out, int64_t nano, struct str currency);
 
 enum eval_source { EVAL_FAKE, EVAL_REPLAY, EVAL_LIVE, EVAL_RECORD };
 
+/* How a process calls live endpoints; nothing of it counts in a replay, but that HTTP tools share
+ * the network. */
+struct live_settings {
+    struct str key_from; /* as in endpoint_options, likewise the headers */
+    const struct http_header *headers;
+    size_t n_headers;
+    struct transport_limits deadlines;
+    struct transport_net net;
+    struct limiter_options limiter;
+};
+#define LIVE_SETTINGS_DEFAULT                                                                      \
+    ((struct live_settings){.key_from = {"OPENAI_API_KEY", 14},                                    \
+                            .deadlines = {10000, 300000, 60000, 600000}})
+
+/* Makes a new loop call so; live: whether it calls a model (s NULL: nothing is done). */
+void live_prepare(struct loop *loop, const struct live_settings *s, bool live);
+
+/* How cassettes are recorded and replayed. */
+struct eval_cassettes {
+    enum cassette_mode mode;   /* EVAL_RECORD */
+    enum cassette_match match; /* where something is replayed, like the rest */
+    bool strict;               /* what only is a warning otherwise is an error */
+    const struct rules *rules; /* also for what is recorded; NULL = none */
+    struct rechunk rechunk;
+    uint32_t speed; /* thousandths of the recorded one, in real time; 0 = at once. EVAL_REPLAY */
+    int64_t max_age_ms; /* 0 = any */
+};
+
 struct eval_options {
     const char *const *sets;
     size_t n_sets;
     enum eval_source source;
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
-    bool overwrite;        /* EVAL_RECORD: --mode all */
     /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
      * trial's miss adds --task where there is none. */
     const char *mend;
-    bool match_order;
-    bool strict;
+    struct eval_cassettes how;
     const char *model;           /* NULL = the cassette's or script's, or MODEL */
     const char *provider;        /* as wire_provider names it; NULL = the cassette's, or openai */
     const struct prices *prices; /* NULL = as shipped */
     const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
     const char *api_key;
+    const struct live_settings *live; /* NULL = the defaults */
     bool stream;
     const char *temperature; /* number text; NULL = not sent */
     int64_t max_tokens;      /* 0 = not sent */
@@ -144,6 +175,7 @@ struct eval_trial {
                          */
     int code; /* of an error: ERR_MISS, ERR_INPUT (a bad cassette), ERR_NET, ERR_IO …; else 0 */
     size_t drifts;
+    bool recorded; /* EVAL_RECORD: something was, and it ended well */
 };
 
 /* Whether there was a run at all: not where its cassette was missing, for example. What such a
@@ -180,7 +212,7 @@ struct eval_report {
     struct eval_trial *trials; /* in the order of the set, then trial */
     size_t n;
     struct eval_summary summary;
-    size_t recorded; /* EVAL_RECORD: cassettes of trials that ended well */
+    size_t recorded; /* EVAL_RECORD: cassettes that were made or added to */
     bool interrupted;
     int exit_status; /* errors count beyond what is allowed */
 };

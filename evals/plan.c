@@ -356,13 +356,25 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
         rc = err_at(e, ERR_INPUT, item->set->path, item->task->line, item->task->column,
                     "the id %.*s is the name that a failed recording gets; rename the task",
                     STR_FMT(id));
-    } else if (!o->overwrite && path_exists(path)) {
+    } else if (o->how.mode == CASSETTE_NEW && path_exists(path)) {
         rc = err_at(e, ERR_EXISTS, path, 0, 0,
-                    "exists already and is not overwritten; to record it again add --mode all, to "
-                    "record other tasks name them with --task");
+                    "exists already and is not overwritten; --mode once records only what has no "
+                    "recording yet, --mode all records anew, --task names some tasks");
     }
     arena_free(scratch);
     return rc;
+}
+
+/* Whether a trial is only replayed. */
+static bool is_replayed(const struct eval_options *o, const struct plan_item *item)
+{
+    if (o->source != EVAL_RECORD || o->how.mode != CASSETTE_ONCE) {
+        return o->source == EVAL_REPLAY;
+    }
+    struct arena *scratch = arena_new();
+    bool there = path_exists(plan_cassette(o, item, "", scratch));
+    arena_free(scratch);
+    return there;
 }
 
 /* A replay starts no commands. Tasks in a row mostly share their tools. */
@@ -370,9 +382,9 @@ static int check_programs(const struct eval_options *o, const struct plan *p, st
 {
     const struct toolset *checked = NULL;
     int rc = 0;
-    for (size_t i = 0; rc == 0 && o->source != EVAL_REPLAY && i < p->n; i++) {
+    for (size_t i = 0; rc == 0 && i < p->n; i++) {
         const struct toolset *tools = p->items[i].task->tools;
-        if (tools != NULL && tools != checked) {
+        if (tools != NULL && tools != checked && !is_replayed(o, &p->items[i])) {
             rc = toolset_programs(tools, e);
             checked = tools;
         }

@@ -60,6 +60,8 @@ struct count {
     bool calls; /* are wanted */
     struct buf begun;
     struct buf ended;
+    struct tool_call asked; /* the call that approval was last asked for */
+    struct buf decided;     /* calls, once for each decision */
 };
 
 static void note_start(struct count *c, const struct val *v)
@@ -84,6 +86,17 @@ static void note_end(struct count *c, const struct val *v)
     }
 }
 
+/* One call at a time is asked about. */
+static void note_decision(struct count *c, struct str type, const struct val *v)
+{
+    if (str_is(type, "approval_required")) {
+        c->asked = (struct tool_call){val_text(val_get(v, "call_id")), val_text(val_get(v, "name")),
+                                      val_text(val_get(v, "arguments"))};
+    } else {
+        buf_add(&c->decided, (struct str){(const char *)&c->asked, sizeof c->asked});
+    }
+}
+
 static void count_line(struct count *c, struct str line)
 {
     struct str type = log_line_type(line);
@@ -98,17 +111,31 @@ static void count_line(struct count *c, struct str line)
     bool result = c->calls && str_is(type, "tool_result");
     bool retry = c->calls && str_is(type, "tool_retry");
     bool summary = str_is(type, "compaction");
-    if (!(start || failure || result || retry || summary) ||
+    bool decision = c->calls && str_starts(type, "approval");
+    if (!(start || failure || result || retry || summary || decision) ||
         json_parse(c->r->arena, NULL, line, &v, NULL) != 0) {
         return;
     }
     if (failure || summary) {
         c->r->requests += failure ? was_answered(v) : val_get(v, "usage") != NULL;
+    } else if (decision) {
+        note_decision(c, type, v);
     } else if (start) {
         note_start(c, v);
     } else if (retry || !val_int(val_get(v, "attempts"), &attempts) || attempts > 0) {
         note_end(c, v);
     }
+}
+
+/* The struct tool_calls that a buffer holds. */
+static struct tool_call *calls_in(struct resumed *r, const struct buf *b, size_t *n)
+{
+    *n = b->n / sizeof(struct tool_call);
+    struct tool_call *calls = arena_array(r->arena, *n, sizeof *calls);
+    if (*n > 0) {
+        memcpy(calls, b->p, b->n);
+    }
+    return calls;
 }
 
 void resumed_count(struct resumed *r, bool calls)
@@ -120,13 +147,11 @@ void resumed_count(struct resumed *r, bool calls)
         count_line(&c, str_slice(rest, 0, end));
         rest = str_slice(rest, end + 1, rest.n);
     }
-    r->n_calls = c.ended.n / sizeof *r->calls;
-    r->calls = arena_array(r->arena, r->n_calls, sizeof *r->calls);
-    if (c.ended.n > 0) {
-        memcpy(r->calls, c.ended.p, c.ended.n);
-    }
+    r->calls = calls_in(r, &c.ended, &r->n_calls);
+    r->decided = calls_in(r, &c.decided, &r->n_decided);
     buf_free(&c.begun);
     buf_free(&c.ended);
+    buf_free(&c.decided);
 }
 
 size_t resumed_requests(struct resumed *r, const struct kernel_asked **out)

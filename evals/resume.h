@@ -26,6 +26,8 @@ struct resumed {
     size_t requests;         /* resumed_count: that the model answered or failed */
     struct tool_call *calls; /* likewise: that were carried out, once for each attempt */
     size_t n_calls;
+    struct tool_call *decided; /* likewise: that approval was given or refused for */
+    size_t n_decided;
 };
 
 /* Reads the log at `path` and feeds its first lines_max whole lines (SIZE_MAX = all) to a kernel;

@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "evals/resume.h"
 #include "fakellm/fake.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/text.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/session.h"
@@ -17,27 +19,39 @@
 struct rig {
     struct arena *arena;
     struct rig_options options;
+    struct live_settings live;
     struct kernel_config config;
     int64_t started_at_ms;
     struct sched *sched;
     struct toolbox *local;
-    struct toolbox *tools; /* local, or a wrapper that somebody else owns */
-    struct transport *transport;
-    bool own_transport;
+    struct toolbox *tools;       /* local, or a wrapper that somebody else owns */
+    struct transport *transport; /* fake or live, owned; NULL in a replay */
+    struct transport *model;     /* that, or a wrapper that somebody else owns */
     struct llm *llm;
     struct session *session;
     struct fake_script *script;
     struct fake_session *fake;
-    struct cassette *cassette;
+    struct cassette *cassette; /* with a recorder: what it goes on with */
+    struct rules *rules;       /* the cassette's and the options' */
     struct player *player;
     struct recorder *recorder;
     struct appender *trace; /* opened with the first line */
     struct snapshots *snapshots;
-    struct err log_error; /* code 0: all is well */
-    bool holds;           /* virtual time stands still while somebody decides */
+    struct err log_error;   /* code 0: all is well */
+    bool holds;             /* virtual time stands still while somebody decides */
+    struct tool_call asked; /* the call that is being decided about */
+    uint64_t asked_at;
+    struct str decided;    /* a recorded decision, on its way; n 0 = a miss */
+    struct timer *verdict; /* when it comes; NULL = none on its way */
     struct buf warning;
     struct buf note;
+    struct buf adopted; /* the options that a recording spoke for, as words of a command */
 };
+
+static bool is_live(const struct rig *r)
+{
+    return r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+}
 
 static struct str run_id(struct rig *r, uint64_t value)
 {
@@ -75,6 +89,12 @@ static int load_script(struct rig *r, struct err *e)
     return 0;
 }
 
+static void note_adopted(struct rig *r, const char *flag, struct str value)
+{
+    buf_fmt(&r->adopted, " %s ", flag);
+    text_add_word(&r->adopted, value);
+}
+
 /* What the options leave open is as in the recording's first request, so that a replay need not
  * repeat it. */
 static void adopt_request(struct rig *r, const struct val *first)
@@ -84,35 +104,138 @@ static void adopt_request(struct rig *r, const struct val *first)
     const struct val *temperature = val_get(first, "temperature");
     const struct val *max = val_get(first, "max_completion_tokens");
     int64_t max_tokens;
-    if (r->config.model.n == 0) {
+    if (r->config.model.n == 0 && val_text(val_get(first, "model")).n > 0) {
         r->config.model = val_text(val_get(first, "model"));
+        note_adopted(r, "--model", r->config.model);
     }
-    if (val_is(stream, VAL_BOOL) && stream->boolean) {
+    if (!o->stream && val_is(stream, VAL_BOOL) && stream->boolean) {
         o->stream = true;
+        buf_addz(&r->adopted, " --stream");
     }
     if (o->temperature.n == 0 && val_is(temperature, VAL_NUMBER)) {
         o->temperature = temperature->text;
+        note_adopted(r, "--temperature", o->temperature);
     }
     if (!val_is(max, VAL_NUMBER)) {
         max = val_get(first, "max_tokens");
     }
     if (o->max_tokens < 0 && val_int(max, &max_tokens) && max_tokens >= 0) {
         o->max_tokens = max_tokens;
+        note_adopted(r, "--max-tokens", max->text);
     }
 }
 
 /* A new run asks as the recorded one did. */
 static void adopt_provider(struct rig *r, struct str uri)
 {
+    struct rig_options *o = &r->options;
     enum wire_format format;
-    if (r->options.resume == NULL && r->options.provider.n == 0 && wire_of_url(uri, &format)) {
-        r->options.provider = str_of(wire_provider(format));
+    if (o->resume != NULL || !wire_of_url(uri, &format)) {
+        return;
+    }
+    if (o->provider.n == 0) {
+        o->provider = str_of(wire_provider(format));
+        if (format != WIRE_CHAT) {
+            note_adopted(r, "--provider", o->provider);
+        }
+    }
+    if (!str_is(o->provider, wire_provider(format))) {
+        return;
+    }
+    size_t end = str_find(uri, STR("?"));
+    struct str path = str_slice(uri, 0, end);
+    struct str base = str_slice(path, 0, path.n - strlen(wire_path(format)) - 1);
+    if (o->base_url.n == 0 && !str_is(base, endpoint_provider_url(format)) &&
+        str_find(uri, STR("REDACTED")) == SIZE_MAX) {
+        note_adopted(
+            r, "--base-url",
+            arena_printf(r->arena, "%.*s%.*s", STR_FMT(base), STR_FMT(str_slice(uri, end, uri.n))));
     }
 }
 
-static int load_cassette(struct rig *r, struct err *e)
+/* The command that records anew says what this replay has from its recording. There is none for
+ * what another program recorded: it would be overwritten by what that program does not make. */
+static void complete_mend(struct rig *r)
 {
-    int rc = cassette_load(r->options.path, &r->cassette, &r->warning, e);
+    static const char *const verbs[] = {"assay run --mode all", "assay chat --mode all"};
+    struct str *mend = &r->options.mend;
+    if (!r->cassette->ours) {
+        *mend = STR("");
+    }
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (r->options.source == EVAL_REPLAY && str_starts(*mend, verbs[i])) {
+            *mend = arena_printf(r->arena, "%s%.*s%.*s", verbs[i], STR_FMT(buf_str(&r->adopted)),
+                                 STR_FMT(str_slice(*mend, strlen(verbs[i]), mend->n)));
+        }
+    }
+}
+
+/* A recording that is too old is an error where that is asked for, else a warning. */
+static int check_age(struct rig *r, struct err *e)
+{
+    const struct eval_cassettes *how = &r->options.how;
+    struct buf text = {0};
+    int rc = 0;
+    buf_fmt(&text, "%s: ", r->cassette->path);
+    if (how->max_age_ms > 0 &&
+        !cassette_is_young(r->cassette, clock_unix_ms(), how->max_age_ms, &text)) {
+        struct str mend = r->options.mend;
+        buf_fmt(&text, "%s%.*s", mend.n > 0 ? "; to record it anew: " : "", STR_FMT(mend));
+        rc = how->strict ? err_set(e, ERR_MISS, "%.*s", STR_FMT(buf_str(&text))) : 0;
+        buf_addz(&r->warning, r->warning.n > 0 ? "\n" : "");
+        buf_add(&r->warning, buf_str(&text));
+    }
+    buf_free(&text);
+    return rc;
+}
+
+/* What is added to a cassette is found by the rules of its head, which stay as they are. */
+static int join_rules(struct rig *r, struct err *e)
+{
+    const struct rules *asked = r->options.how.rules;
+    r->rules = cassette_rules_new();
+    int rc = cassette_rules_add_all(r->rules, r->cassette->rules, e);
+    size_t n = cassette_rules_count(r->rules);
+    rc = rc != 0 ? rc : cassette_rules_add_all(r->rules, asked, e);
+    if (rc == 0 && r->options.source == EVAL_RECORD && cassette_rules_count(r->rules) > n) {
+        rc = err_at(e, ERR_INPUT, r->cassette->path, 0, 0,
+                    "its head has other rules than --ignore and --normalise: put them there, or "
+                    "record anew with --mode all");
+    }
+    return rc;
+}
+
+/* The settings that are open as in the first request; a replay needs one. */
+static int adopt_session(struct rig *r, struct err *e)
+{
+    struct buf why = {0};
+    const struct cassette *c = r->cassette;
+    const struct interaction *first = cassette_session(c, &why);
+    int rc = 0;
+    if (first != NULL) {
+        adopt_request(r, first->request_json);
+        adopt_provider(r, first->uri);
+    }
+    if (r->options.resume == NULL && (c->place.requests > 0 || c->place.calls > 0)) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0,
+                    "holds the rest of a run, behind its first %lld requests: assay resume LOG "
+                    "--replay replays it",
+                    (long long)c->place.requests);
+    } else if (first == NULL && r->options.source == EVAL_REPLAY) {
+        rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
+    } else if (first != NULL && r->config.model.n == 0) {
+        rc =
+            err_at(e, ERR_INPUT, c->path, first->line, 1, "its first request %s: give --model NAME",
+                   first->request_json == NULL ? "is no JSON" : "names no model");
+    }
+    buf_free(&why);
+    return rc;
+}
+
+static int load_cassette(struct rig *r, const char *path, struct err *e)
+{
+    int rc = cassette_load(path, &r->cassette, &r->warning, e);
+    rc = rc != 0 ? rc : join_rules(r, e);
     if (rc != 0) {
         return rc;
     }
@@ -124,26 +247,35 @@ static int load_cassette(struct rig *r, struct err *e)
     if (c->started_at.n > 0) {
         r->config.started_at = c->started_at;
     }
-    struct buf why = {0};
-    const struct interaction *first = cassette_session(c, &why);
-    if (r->options.resume == NULL && (c->place.requests > 0 || c->place.calls > 0)) {
-        rc = err_at(e, ERR_INPUT, c->path, 0, 0,
-                    "holds the rest of a run, behind its first %lld requests: assay resume LOG "
-                    "--replay replays it",
-                    (long long)c->place.requests);
-    } else if (first == NULL) {
-        rc = err_at(e, ERR_INPUT, c->path, 0, 0, "%.*s", STR_FMT(buf_str(&why)));
-    } else {
-        adopt_request(r, first->request_json);
-        adopt_provider(r, first->uri);
-        if (r->config.model.n == 0) {
-            rc = err_at(e, ERR_INPUT, c->path, first->line, 1,
-                        "its first request %s: give --model NAME",
-                        first->request_json == NULL ? "is no JSON" : "names no model");
+    rc = adopt_session(r, e);
+    complete_mend(r);
+    return rc != 0 ? rc : check_age(r, e);
+}
+
+/* What becomes of a cassette that is there already. One that is only replayed makes a replay of the
+ * whole run: there is nothing in it then that could call a model. */
+static int load_recording(struct rig *r, struct err *e)
+{
+    struct rig_options *o = &r->options;
+    const char *base = o->base != NULL ? o->base : o->path;
+    switch (o->how.mode) {
+    case CASSETTE_NEW:
+    case CASSETTE_ALL: break;
+    case CASSETTE_ONCE:
+        if (path_exists(base)) {
+            o->source = EVAL_REPLAY;
+            o->path = base;
+            return load_cassette(r, base, e);
         }
+        break;
+    case CASSETTE_NEW_EPISODES:
+        if (path_exists(base)) {
+            return load_cassette(r, base, e);
+        }
+        break;
     }
-    buf_free(&why);
-    return rc;
+    live_identity(r);
+    return 0;
 }
 
 /* What the source needs before there is a clock. */
@@ -152,9 +284,9 @@ static int load(struct rig *r, struct err *e)
     r->config.model = r->options.model;
     switch (r->options.source) {
     case EVAL_FAKE: return load_script(r, e);
-    case EVAL_REPLAY: return load_cassette(r, e);
-    case EVAL_LIVE:
-    case EVAL_RECORD: live_identity(r); return 0;
+    case EVAL_REPLAY: return load_cassette(r, r->options.path, e);
+    case EVAL_RECORD: return load_recording(r, e);
+    case EVAL_LIVE: live_identity(r); return 0;
     }
     return 0;
 }
@@ -179,47 +311,96 @@ static struct cassette_place place_of(struct rig *r)
     return (struct cassette_place){(int64_t)from->requests, (int64_t)from->n_calls};
 }
 
+/* Puts a player in front of model and tools. live, fallback: who answers what it does not hold. */
+static void connect_player(struct rig *r, struct transport *live, struct toolbox *fallback)
+{
+    const struct player_options play = {.cassette = r->cassette,
+                                        .match = r->options.how.match,
+                                        .rules = r->rules,
+                                        .rechunk = r->options.how.rechunk,
+                                        .sched = r->sched,
+                                        .mend = r->options.mend,
+                                        .fallback = fallback,
+                                        .runs_without = runs_without,
+                                        .ctx = r,
+                                        .live = live};
+    r->player = player_new(&play);
+    r->model = player_transport(r->player);
+    r->tools = player_toolbox(r->player);
+}
+
+static int connect_recorder(struct rig *r, struct err *e)
+{
+    const struct rig_options *o = &r->options;
+    const struct recorder_options record = {.path = o->path,
+                                            .overwrite =
+                                                o->how.mode == CASSETTE_ALL || o->base != NULL,
+                                            .run = r->config.run,
+                                            .seed = r->config.seed,
+                                            .started_at = r->config.started_at,
+                                            .place = place_of(r),
+                                            .rules = o->how.rules,
+                                            .after = r->cassette,
+                                            .sched = r->sched};
+    int rc = recorder_new(&record, &r->recorder, e);
+    if (rc != 0) {
+        return rc;
+    }
+    r->model = recorder_transport(r->recorder, r->transport);
+    r->tools = recorder_toolbox(r->recorder, r->local);
+    if (r->cassette != NULL) {
+        connect_player(r, r->model, r->tools);
+    }
+    return 0;
+}
+
 static int connect_source(struct rig *r, struct loop *loop, struct err *e)
 {
-    struct recorder_options record = {.path = r->options.path,
-                                      .overwrite = r->options.overwrite,
-                                      .run = r->config.run,
-                                      .seed = r->config.seed,
-                                      .started_at = r->config.started_at,
-                                      .place = place_of(r),
-                                      .sched = r->sched};
-    struct player_options play = {.cassette = r->cassette,
-                                  .match = r->options.match,
-                                  .sched = r->sched,
-                                  .mend = r->options.mend,
-                                  .fallback = r->local,
-                                  .runs_without = runs_without,
-                                  .ctx = r};
     r->tools = r->local;
     switch (r->options.source) {
     case EVAL_FAKE:
         r->transport = transport_fake(r->fake, r->sched);
-        r->own_transport = true;
+        r->model = r->transport;
         return 0;
-    case EVAL_REPLAY:
-        r->player = player_new(&play);
-        r->transport = player_transport(r->player);
-        r->tools = player_toolbox(r->player);
-        return 0;
+    case EVAL_REPLAY: connect_player(r, NULL, r->local); return 0;
     case EVAL_LIVE:
     case EVAL_RECORD:
-        r->transport = transport_curl(loop, r->sched, TRANSPORT_LIMITS_DEFAULT);
-        r->own_transport = true;
+        r->transport =
+            limiter_transport(limiter_of(loop), transport_curl(loop, r->sched, r->live.deadlines));
+        r->model = r->transport;
         break;
     }
-    if (r->options.source == EVAL_LIVE) {
-        return 0;
+    return r->options.source == EVAL_RECORD ? connect_recorder(r, e) : 0;
+}
+
+/* Whatever is replayed has a clock of its own, until something live comes. */
+static struct sched *clock_of(const struct rig *r, struct loop *loop)
+{
+    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+    if (live && r->cassette == NULL) {
+        return sched_real(loop);
     }
-    int rc = recorder_new(&record, &r->recorder, e);
-    if (rc == 0) {
-        r->tools = recorder_toolbox(r->recorder, r->local);
+    return r->options.source == EVAL_REPLAY && r->options.how.speed > 0
+               ? sched_paced(loop, r->options.how.speed)
+               : sched_virtual(loop);
+}
+
+void live_prepare(struct loop *loop, const struct live_settings *s, bool live)
+{
+    if (s == NULL) {
+        return;
     }
-    return rc;
+    transport_set_net(loop, &s->net);
+    if (live) {
+        limiter_set(loop, &s->limiter);
+    }
+}
+
+/* An estimate of the limiter's is made good. */
+static void on_used(void *ctx, int64_t tokens)
+{
+    const struct rig *r = ctx;
+    limiter_used(r->transport, tokens);
 }
 
 static void on_note(void *ctx, struct str text)
@@ -285,10 +466,42 @@ static void let_go(struct rig *r)
     }
 }
 
+static void on_verdict(void *arg)
+{
+    struct rig *r = arg;
+    r->verdict = NULL;
+    if (r->decided.n > 0) {
+        session_approve(r->session, r->asked.id, decision_of_name(r->decided));
+    } else {
+        session_miss(r->session, STR("a decision about a tool call is not in the cassette"));
+    }
+}
+
+/* Whether the recording decides: at the time it did then. */
+static bool ask_recording(struct rig *r, struct str name, struct str arguments)
+{
+    int64_t took_ms = 0;
+    r->decided = STR("");
+    if (r->player == NULL || !player_decides(r->player)) {
+        return false;
+    }
+    if (!player_decision(r->player, name, arguments, &r->decided, &took_ms) &&
+        r->recorder != NULL) {
+        return false;
+    }
+    r->verdict = sched_post(r->sched, (uint64_t)took_ms, 0, on_verdict, r);
+    return true;
+}
+
 /* Who is asked may take their time, in which nothing may come due that a replay would see. */
 static void on_ask(void *ctx, struct str call_id, struct str name, struct str arguments)
 {
     struct rig *r = ctx;
+    r->asked = (struct tool_call){call_id, name, arguments};
+    r->asked_at = sched_now(r->sched);
+    if (ask_recording(r, name, arguments)) {
+        return;
+    }
     if (sched_is_virtual(r->sched)) {
         r->holds = true;
         sched_hold(r->sched);
@@ -299,6 +512,9 @@ static void on_ask(void *ctx, struct str call_id, struct str name, struct str ar
 void rig_approve(struct rig *r, struct str call_id, enum decision decision)
 {
     session_approve(r->session, call_id, decision);
+    if (r->recorder != NULL && str_eq(call_id, r->asked.id)) {
+        recorder_decided(r->recorder, &r->asked, str_of(decision_name(decision)), r->asked_at);
+    }
     let_go(r);
 }
 
@@ -315,6 +531,8 @@ static void on_done(void *ctx)
 {
     struct rig *r = ctx;
     let_go(r);
+    sched_cancel(r->sched, r->verdict);
+    r->verdict = NULL;
     if (r->options.done != NULL) {
         r->options.done(r->options.ctx);
     }
@@ -330,29 +548,33 @@ static enum wire_format format_of(const struct rig *r)
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
-    struct transport *transport =
-        r->recorder == NULL ? r->transport : recorder_transport(r->recorder, r->transport);
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
+                                        .key_from = is_live(r) ? r->live.key_from : STR(""),
+                                        .headers = r->live.headers,
+                                        .n_headers = r->live.n_headers,
+                                        .used = is_live(r) ? on_used : NULL,
+                                        .used_ctx = r,
                                         .sched = r->sched,
                                         .note = on_note,
                                         .note_ctx = r};
-    r->llm = llm_endpoint(transport, &endpoint);
-    struct session_options session = {.config = r->config,
-                                      .prompt = o->prompt,
-                                      .resume = o->resume == NULL ? NULL : o->resume->kernel,
-                                      .llm = r->llm,
-                                      .tools = r->tools,
-                                      .sched = r->sched,
-                                      .stream = o->stream,
-                                      .temperature = o->temperature,
-                                      .max_tokens = o->max_tokens,
-                                      .ctx = r,
-                                      .log = on_log,
-                                      .delta = o->delta == NULL ? NULL : on_delta,
-                                      .ask = o->ask == NULL ? NULL : on_ask,
-                                      .done = on_done};
+    r->llm = llm_endpoint(r->model, &endpoint);
+    struct session_options session = {
+        .config = r->config,
+        .prompt = o->prompt,
+        .resume = o->resume == NULL ? NULL : o->resume->kernel,
+        .llm = r->llm,
+        .tools = r->tools,
+        .sched = r->sched,
+        .stream = o->stream,
+        .temperature = o->temperature,
+        .max_tokens = o->max_tokens,
+        .ctx = r,
+        .log = on_log,
+        .delta = o->delta == NULL ? NULL : on_delta,
+        .ask = o->ask != NULL || (r->player != NULL && player_decides(r->player)) ? on_ask : NULL,
+        .done = on_done};
     r->session = session_new(&session);
     if (o->resume != NULL) {
         o->resume->kernel = NULL; /* the session's now */
@@ -440,6 +662,10 @@ static int skip_played(struct rig *r, struct err *e)
     for (size_t i = (size_t)place.calls; i < from->n_calls; i++) {
         player_skip_call(r->player, from->calls[i].name, from->calls[i].arguments);
     }
+    bool whole = place.requests == 0 && place.calls == 0; /* the rest may not hold them */
+    for (size_t i = 0; whole && i < from->n_decided; i++) {
+        player_skip_decision(r->player, from->decided[i].name, from->decided[i].arguments);
+    }
     return 0;
 }
 
@@ -461,7 +687,6 @@ static int catch_up(struct rig *r, struct err *e)
 
 static int build(struct rig *r, struct loop *loop, struct err *e)
 {
-    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
     int rc = load(r, e);
     if (rc != 0) {
         return rc;
@@ -484,7 +709,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    r->sched = live ? sched_real(loop) : sched_virtual(loop);
+    r->sched = clock_of(r, loop);
     r->local = toolbox_local(r->options.tools, r->sched, loop, r->started_at_ms);
     rc = connect_source(r, loop, e);
     if (rc == 0 && r->options.resume != NULL) {
@@ -501,6 +726,7 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out, st
     struct rig *r = mem_zero(sizeof *r);
     r->arena = arena_new();
     r->options = *o;
+    r->live = o->live != NULL ? *o->live : LIVE_SETTINGS_DEFAULT;
     r->config = o->settings == NULL ? kernel_config_default() : *o->settings;
     int rc = build(r, loop, e);
     if (rc != 0) {
@@ -550,18 +776,6 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
     return calls;
 }
 
-/* What may help where a call broke: the transport's words, and the key that nobody gave. */
-static struct str note_of(struct rig *r, const struct run_result *result)
-{
-    bool live = r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
-    bool no_key = live && result->status == RUN_MODEL_ERROR && result->failed == FAIL_AUTH &&
-                  str_trim(r->options.api_key).n == 0;
-    struct str note = buf_str(&r->note);
-    return no_key ? arena_printf(r->arena, "%.*s%s%s is not set", STR_FMT(note),
-                                 note.n > 0 ? " " : "", endpoint_key_variable(format_of(r)))
-                  : note;
-}
-
 bool rig_outcome(struct rig *r, struct rig_outcome *out)
 {
     *out = (struct rig_outcome){.model = r->config.model,
@@ -570,8 +784,9 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
     if (!session_result(r->session, &out->result)) {
         return false;
     }
-    out->note = note_of(r, &out->result);
+    out->note = buf_str(&r->note);
     out->calls = calls_made(r, &out->n_calls);
+    out->recorded = r->recorder == NULL ? 0 : recorder_count(r->recorder);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
     }
@@ -588,35 +803,6 @@ bool rig_leftover_fails(const struct rig_outcome *o)
     enum eval_outcome outcome = eval_outcome_of_status(s);
     return o->leftover.n > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL) &&
            s != RUN_SCRIPT_MISMATCH;
-}
-
-/* The lines of `text` below a heading. */
-static void add_lines(struct buf *out, struct str text)
-{
-    for (text = str_trim(text); text.n > 0;) {
-        size_t end = str_find(text, STR("\n"));
-        buf_addz(out, "\n  ");
-        buf_add(out, str_slice(text, 0, end));
-        text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
-    }
-}
-
-bool replay_text(const struct player_report *p, bool strict, struct buf *out)
-{
-    const char *error = strict ? ", and --strict makes that an error" : "";
-    buf_add(out, str_trim(p->miss_text));
-    if (p->drifts > 0) {
-        buf_fmt(out, "%s%zu request%s differed from the recording%s:", out->n > 0 ? "\n" : "",
-                p->drifts, p->drifts == 1 ? "" : "s", error);
-        add_lines(out, p->drift_text);
-    }
-    bool unused = p->unused > 0 && strict && p->misses == 0;
-    if (unused) {
-        buf_fmt(out, "%s%zu recorded interaction%s not used%s:", out->n > 0 ? "\n" : "", p->unused,
-                p->unused == 1 ? " was" : "s were", error);
-        add_lines(out, p->unused_text);
-    }
-    return p->misses > 0 || unused || (p->drifts > 0 && strict);
 }
 
 /* The first failure of writing the trace counts. */
@@ -643,12 +829,12 @@ int rig_free(struct rig *r, struct err *e)
         r->llm->ops->free(r->llm);
     }
     int rc = close_trace(r, e);
+    player_free(r->player);
     if (r->recorder != NULL) {
         int closed = recorder_close(r->recorder, rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
     }
-    player_free(r->player);
-    if (r->own_transport) {
+    if (r->transport != NULL) {
         r->transport->ops->free(r->transport);
     }
     if (r->local != NULL) {
@@ -659,8 +845,10 @@ int rig_free(struct rig *r, struct err *e)
     fake_session_free(r->fake);
     fake_free(r->script);
     cassette_free(r->cassette);
+    cassette_rules_free(r->rules);
     buf_free(&r->warning);
     buf_free(&r->note);
+    buf_free(&r->adopted);
     arena_free(r->arena);
     free(r);
     return rc;

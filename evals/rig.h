@@ -3,7 +3,7 @@
 #ifndef EVALS_RIG_H
 #define EVALS_RIG_H
 
-#include "cassettes/cassette.h"
+#include "cassettes/player.h"
 #include "evals/eval.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/prices.h"
@@ -14,8 +14,8 @@ struct resumed; /* resume.h */
 struct rig_options {
     enum eval_source source;
     const char *path; /* the script, or the cassette to replay or to write; NULL for EVAL_LIVE */
-    bool overwrite;   /* EVAL_RECORD: an existing cassette is replaced */
-    enum cassette_match match;
+    const char *base; /* EVAL_RECORD: the cassette that may be there; NULL = path */
+    struct eval_cassettes how;
     const struct toolset *tools; /* must outlive the rig, like all views here */
     /* A run to go on with, which this one takes the kernel of; NULL = a new run. Run id, seed,
      * start and system message are then the log's, so are the model (n 0), the tools (NULL, which
@@ -34,15 +34,16 @@ struct rig_options {
     const struct prices *prices; /* what the model may cost; NULL = as shipped */
     struct str base_url;         /* n 0 = the provider's own */
     struct str api_key;          /* n 0 = none */
+    const struct live_settings
+        *live; /* NULL = the defaults. The loop was prepared with it (live_prepare) */
     /* In a replay what its cassette's first request has counts where these leave it open. */
     bool stream;
     struct str temperature; /* number text; n 0 = not sent */
     int64_t max_tokens;     /* -1 = not sent */
     uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
-    struct str
-        mend; /* EVAL_REPLAY: the command that records anew, shown under a miss; n 0 = none */
-    struct str identity; /* names the run where nothing else does: its hash is the run id under
-                            EVAL_FAKE and for recordings of other programs */
+    struct str mend;        /* the command that records anew, shown under a miss; n 0 = none */
+    struct str identity;    /* names the run where nothing else does: its hash is the run id under
+                               EVAL_FAKE and for recordings of other programs */
     /* Where the event log goes, "-" = standard output; NULL = nowhere. An existing file is replaced
      * when the first event comes: a run that cannot begin leaves it alone. */
     const char *trace;
@@ -57,9 +58,9 @@ struct rig_options {
 };
 
 /* Loads what is named and starts the run in the loop's next turn. ERR_NOT_FOUND, ERR_INPUT, ERR_IO,
- * ERR_LIMIT: the script or cassette. ERR_EXISTS: the cassette to write is there already. ERR_USAGE:
- * no model is named. ERR_IO also: the program of a command tool is not there, where the run
- * would start it. */
+ * ERR_LIMIT: the script or cassette. ERR_EXISTS: the cassette to write is there already. ERR_MISS:
+ * it is too old, which is an error. ERR_USAGE: no model is named. ERR_IO also: the program of a
+ * command tool is not there, where the run would start it. */
 int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
             struct err *e) MUST_CHECK;
 
@@ -80,7 +81,8 @@ struct rig_outcome {
     struct str model;              /* that was asked */
     const struct eval_call *calls; /* made, without a terminal tool's */
     size_t n_calls;
-    struct player_report replay; /* EVAL_REPLAY: misses, drift, unused interactions */
+    size_t recorded;             /* interactions that were written */
+    struct player_report replay; /* of a replay: misses, drift, unused interactions */
     const char *script;          /* EVAL_FAKE: its file, which no log names; else NULL */
     struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
     struct str warning;          /* of loading the cassette; n 0 = none */
@@ -93,11 +95,6 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out) MUST_CHECK;
 /* Whether there are steps left over that fail the run. They do not where it was cancelled or ended
  * in an error or at a request that the script did not expect: that says enough. */
 bool rig_leftover_fails(const struct rig_outcome *o);
-
-/* Appends what people should know of a replay, a finding a line below its heading, without a last
- * newline; nothing where all went well. True when it is an error: a miss, or with strict also drift
- * and unused recordings. */
-bool replay_text(const struct player_report *p, bool strict, struct buf *out);
 
 /* Frees everything; closes the trace and a recording: ERR_IO when a part of them could not be
  * written, told once of the first. r NULL allowed. */

@@ -1,11 +1,11 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
 #include "evals/run_int.h"
+#include "kernel/drive/files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 enum {
@@ -103,7 +103,7 @@ static void keep(struct job *job)
         return;
     }
     r->done++;
-    r->report->recorded += r->o->source == EVAL_RECORD && t->verdict.outcome != EVAL_ERROR ? 1 : 0;
+    r->report->recorded += t->recorded ? 1 : 0;
     if (r->o->progress != NULL) {
         const char *task = t->task.p; /* arena_str ends it with a NUL */
         r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t->verdict.outcome));
@@ -134,19 +134,33 @@ static void on_trial(void *ctx)
 static size_t jobs_of(const struct runner *r)
 {
     size_t jobs = (size_t)r->o->jobs;
-    struct rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-        size_t room = files.rlim_cur > FILES_SPARE ? (size_t)files.rlim_cur - FILES_SPARE : 0;
-        size_t fit = room / FILES_PER_TRIAL + 1;
-        jobs = jobs < fit ? jobs : fit;
-    }
+    size_t files = files_open_max();
+    size_t fit = (files > FILES_SPARE ? files - FILES_SPARE : 0) / FILES_PER_TRIAL + 1;
+    jobs = jobs < fit ? jobs : fit;
     return jobs < r->plan.n ? jobs : r->plan.n;
+}
+
+/* Fewer jobs are told to who wants to know. */
+static void tell_jobs(const struct runner *r)
+{
+    const struct limiter_options *o = r->o->live == NULL ? NULL : &r->o->live->limiter;
+    size_t wanted = (size_t)r->o->jobs < r->plan.n ? (size_t)r->o->jobs : r->plan.n;
+    struct buf text = {0};
+    if (o == NULL || o->tell == NULL || r->n_jobs == wanted) {
+        return;
+    }
+    buf_fmt(&text, "%zu sessions in flight, not %zu: the limit on open files is %zu (ulimit -n)",
+            r->n_jobs, wanted, files_open_max());
+    o->tell(o->ctx, buf_str(&text));
+    buf_free(&text);
 }
 
 static void run_loop(struct runner *r)
 {
     r->n_jobs = jobs_of(r);
+    tell_jobs(r);
     r->loop = loop_new();
+    live_prepare(r->loop, r->o->live, r->o->source == EVAL_LIVE || r->o->source == EVAL_RECORD);
     r->jobs = mem_zero(r->n_jobs * sizeof *r->jobs);
     loop_on_interrupt(r->loop, on_interrupt, r);
     for (size_t i = 0; i < r->n_jobs; i++) {

@@ -127,8 +127,8 @@ static bool add_source(cJSON *root, const struct eval_options *o)
 {
     return add_text(root, "source", source_name(o->source)) &&
            add_text(root, "cassettes", o->cassettes) &&
-           add_text(root, "match", o->match_order ? "order" : "body") &&
-           cJSON_AddBoolToObject(root, "strict", o->strict) != NULL &&
+           add_text(root, "match", cassette_match_name(o->how.match)) &&
+           cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
            add_text(root, "model", o->model) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&

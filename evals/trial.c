@@ -3,6 +3,7 @@
 #include "kernel/base/hash.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +90,8 @@ static int start(struct trial *t, const struct plan *plan)
                               .path = t->recording != NULL        ? t->recording
                                       : t->o->source == EVAL_FAKE ? task->fake
                                                                   : t->cassette,
-                              .overwrite = true, /* of what failed earlier */
-                              .match = t->o->match_order ? CASSETTE_ORDER : CASSETTE_BODY,
+                              .base = t->recording != NULL ? t->cassette : NULL,
+                              .how = t->o->how,
                               .tools = task->tools != NULL ? task->tools : plan->no_tools,
                               .prompt = task->prompt,
                               .system = task->system,
@@ -100,6 +101,7 @@ static int start(struct trial *t, const struct plan *plan)
                               .prices = t->o->prices,
                               .base_url = base_url(t),
                               .api_key = str_of(t->o->api_key),
+                              .live = t->o->live,
                               .stream = t->o->stream,
                               .temperature = str_of(t->o->temperature),
                               .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
@@ -215,7 +217,7 @@ static void settle_replay(const struct trial *t, struct arena *arena, const stru
                           struct eval_trial *out)
 {
     struct buf text = {0};
-    bool error = replay_text(p, t->o->strict, &text);
+    bool error = player_report_text(p, t->o->how.strict, &text);
     out->drifts = p->drifts;
     if (p->misses > 0) {
         out->result.status = RUN_CASSETTE_MISS;
@@ -229,9 +231,10 @@ static void settle_replay(const struct trial *t, struct arena *arena, const stru
 }
 
 /* Where the recording of a trial that did not end well is. */
-static void add_recording(const struct trial *t, struct arena *arena, struct eval_trial *out)
+static void add_recording(const struct trial *t, bool recorded, struct arena *arena,
+                          struct eval_trial *out)
 {
-    if (t->recording != NULL && out->verdict.outcome == EVAL_ERROR) {
+    if (recorded && out->verdict.outcome == EVAL_ERROR) {
         out->problem = arena_printf(arena, "%.*s; what was recorded until then is in %s",
                                     STR_FMT(out->problem), t->recording);
     }
@@ -260,7 +263,7 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
                                       STR_FMT(run->note)));
     }
     settle_replay(t, arena, &run->replay, out);
-    add_recording(t, arena, out);
+    add_recording(t, run->recorded > 0, arena, out);
     if (rig_leftover_fails(run)) {
         add_script_check(arena, run->leftover, &out->verdict);
     }
@@ -273,13 +276,27 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     }
 }
 
-/* The recording of a trial that ended well gets its name. */
-static int keep_recording(const struct trial *t, enum eval_outcome outcome, struct err *e)
+static bool goes_on(const struct trial *t)
+{
+    enum cassette_mode mode = t->o->how.mode;
+    return mode == CASSETTE_ONCE || mode == CASSETTE_NEW_EPISODES;
+}
+
+/* The recording of a trial that ended well gets its name; one that nothing was added to is the copy
+ * of its cassette, or is not there. */
+static int keep_recording(const struct trial *t, bool recorded, enum eval_outcome outcome,
+                          struct err *e)
 {
     if (t->recording == NULL || (outcome != EVAL_PASS && outcome != EVAL_FAIL)) {
         return 0;
     }
-    if (!t->o->overwrite && path_exists(t->cassette)) {
+    if (!recorded && goes_on(t) && path_exists(t->cassette)) {
+        if (t->o->how.mode == CASSETTE_NEW_EPISODES) {
+            (void)remove(t->recording);
+        }
+        return 0;
+    }
+    if (t->o->how.mode == CASSETTE_NEW && path_exists(t->cassette)) {
         return err_at(e, ERR_EXISTS, t->cassette, 0, 0,
                       "somebody else has made it meanwhile; this recording is in %s", t->recording);
     }
@@ -287,10 +304,10 @@ static int keep_recording(const struct trial *t, enum eval_outcome outcome, stru
 }
 
 /* Closes what was written. */
-static int close_files(struct trial *t, enum eval_outcome outcome, struct err *e)
+static int close_files(struct trial *t, bool recorded, enum eval_outcome outcome, struct err *e)
 {
     int rc = rig_free(t->rig, e);
-    return rc != 0 ? rc : keep_recording(t, outcome, e);
+    return rc != 0 ? rc : keep_recording(t, recorded, outcome, e);
 }
 
 static int64_t expected_calls(const struct golden_expect *x)
@@ -308,11 +325,11 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
                                .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
                                .expected_calls = expected_calls(&t->item->task->expect),
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
-    struct rig_outcome run;
+    struct rig_outcome run = {.recorded = 0};
     int rc = 0;
     if (t->rig == NULL) {
         settle_refused(t, arena, out);
-        if (t->o->source == EVAL_RECORD) {
+        if (t->o->source == EVAL_RECORD && out->code != ERR_MISS) {
             rc = t->error.code; /* the recording cannot be written: nothing else can either */
             *e = t->error;
         }
@@ -322,7 +339,9 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
         out->result.status = RUN_MODEL_ERROR;
         make_error(out, ERR_STATE, STR("the session stopped without an end; please report this"));
     }
-    int closed = close_files(t, out->verdict.outcome, rc == 0 ? e : NULL);
+    enum eval_outcome outcome = out->verdict.outcome;
+    out->recorded = run.recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
+    int closed = close_files(t, run.recorded > 0, outcome, rc == 0 ? e : NULL);
     arena_free(t->arena);
     free(t);
     return rc != 0 ? rc : closed;

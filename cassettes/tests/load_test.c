@@ -374,6 +374,117 @@ static void a_small_body_cannot_fill_the_memory(void)
     buf_free(&small);
 }
 
+/* Files of others in a wrong shape: where, and what is said. */
+static const struct wrong wrong_others[] = {
+    {"interactions:\n- request: {method: GET, uri: u}\n  response: {status: {code: 200}, headers: "
+     "[3]}\n",
+     3, 45, "Name: value"},
+    {"interactions:\n- request: {method: GET, uri: u, headers: [[a]]}\n  response: {status: "
+     "200}\n",
+     2, 44, "header"},
+    {"interactions:\n- request: {method: GET, uri: u, headers: {a: {}}}\n  response: {status: "
+     "200}\n",
+     2, 47, "header"},
+    {"interactions:\n- request: {method: GET, uri: u, body: true}\n  response: {status: 200}\n", 2,
+     40, "body"},
+    {"interactions:\n- request: {method: GET, host: h}\n  response: {status: 200}\n", 2, 12,
+     "protocol"},
+    {"interactions:\n- request: {method: GET, host: h, protocol: http, port: 70000}\n  response: "
+     "{status: 200}\n",
+     2, 57, "port"},
+    {"interactions:\n- request: {method: [GET], uri: u}\n  response: {status: 200}\n", 2, 21,
+     "method"},
+    {"interactions:\n- request: {method: GET, uri: u}\n  response: {status: {code: '200'}}\n", 3,
+     29, "code"},
+    {"interactions:\n- request: {method: GET, uri: u}\n", 2, 3, "response"},
+    {"interactions:\n- 3\n", 2, 3, "map"},
+    {"- request: {method: GET, uri: u}\n", 1, 3, "response"},
+    {"http_interactions: {}\n", 1, 20, "list"},
+    {"interactions:\n- request: !!python/object/apply:os.system [x]\n  response: {status: 200}\n",
+     2, 12, "request"},
+    {"interactions:\n- request: !ruby/object:X {}\n", 2, 12, "tag"},
+    {"interactions: &a [*a]\n", 1, 19, "inside its own anchor"},
+};
+
+static void others_mistakes_have_a_place_too(void)
+{
+    for (size_t i = 0; i < sizeof wrong_others / sizeof wrong_others[0]; i++) {
+        const struct wrong *w = &wrong_others[i];
+        struct cassette *c = NULL;
+        struct err e = {.message = ""};
+        CU_ASSERT_EQUAL(cassette_parse("t.yaml", str_of(w->text), &c, NULL, &e), ERR_INPUT);
+        if (e.line != w->line || e.column != w->column) {
+            printf("\n  %u:%u %s\n", (unsigned)e.line, (unsigned)e.column, e.message);
+            CU_FAIL("another place");
+        }
+        CHECK_HOLDS(str_of(e.message), w->part);
+    }
+}
+
+static void add_many(struct buf *out, const char *what, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_addz(out, what);
+    }
+}
+
+/* 10,000 nested lists as a value are refused; in a body's text they are a text. */
+static void nesting_is_bounded(void)
+{
+    struct buf text = {0};
+    struct cassette *c = NULL;
+    struct err e;
+    buf_addz(&text, "interactions:\n- request: {method: GET, uri: u, body: ");
+    add_many(&text, "[", 10000);
+    add_many(&text, "]", 10000);
+    buf_addz(&text, "}\n  response: {status: 200}\n");
+    CU_ASSERT_EQUAL(cassette_parse("t.yaml", buf_str(&text), &c, NULL, &e), ERR_LIMIT);
+    CU_ASSERT_EQUAL(e.line, 2);
+    buf_clear(&text);
+    buf_addz(&text,
+             "interactions:\n- request: {method: POST, uri: 'http://h/v1/responses', body: '");
+    add_many(&text, "[", 10000);
+    add_many(&text, "]", 10000);
+    buf_addz(&text, "'}\n  response: {status: 200, body: '{\"a\":");
+    add_many(&text, "[", 10000);
+    add_many(&text, "]", 10000);
+    buf_addz(&text, "}'}\n");
+    CU_ASSERT_EQUAL_FATAL(cassette_parse("t.yaml", buf_str(&text), &c, NULL, &e), 0);
+    CU_ASSERT_EQUAL(c->items[0].request_body.n, 20000);
+    CU_ASSERT_PTR_NULL(c->items[0].request_json);
+    buf_clear(&text);
+    cassette_show(c, true, &text);
+    buf_clear(&text);
+    cassette_write(c, &text);
+    cassette_free(c);
+    CU_ASSERT_EQUAL_FATAL(cassette_parse("t.yaml", buf_str(&text), &c, NULL, &e), 0);
+    CU_ASSERT_EQUAL(c->items[0].request_body.n, 20000);
+    cassette_free(c);
+    buf_free(&text);
+}
+
+static void a_header_of_a_megabyte_is_a_header(void)
+{
+    struct buf text = {0};
+    struct err e;
+    struct cassette *c = NULL;
+    buf_addz(&text, "interactions:\n- request: {method: GET, uri: u, headers: {accept: '");
+    add_many(&text, "0123456789abcdef", 65536);
+    buf_addz(&text, "'}}\n  response: {status: 200, headers: {retry-after: [");
+    add_many(&text, "'1', ", 50000);
+    buf_addz(&text, "'1']}}\n");
+    CU_ASSERT_EQUAL_FATAL(cassette_parse("t.yaml", buf_str(&text), &c, NULL, &e), 0);
+    CU_ASSERT_EQUAL(c->items[0].request_headers[0].value.n, 1 << 20);
+    CU_ASSERT_EQUAL(c->items[0].n_headers, 50001);
+    buf_clear(&text);
+    cassette_write(c, &text);
+    cassette_free(c);
+    CU_ASSERT_EQUAL_FATAL(cassette_parse("t.yaml", buf_str(&text), &c, NULL, &e), 0);
+    CU_ASSERT_EQUAL(c->items[0].n_headers, 50001);
+    cassette_free(c);
+    buf_free(&text);
+}
+
 TESTS(load, {"load_names_the_place_of_every_mistake", names_the_place_of_every_mistake},
       {"load_reads_every_form_of_body", reads_every_form_of_body},
       {"load_leaves_a_coding_it_does_not_know", leaves_a_coding_it_does_not_know},
@@ -389,4 +500,7 @@ TESTS(load, {"load_names_the_place_of_every_mistake", names_the_place_of_every_m
        an_unfinished_interaction_says_how_it_may_be_kept},
       {"load_reads_every_recording_of_the_corpus", loads_every_recording_of_the_corpus},
       {"load_says_when_a_file_is_missing", a_missing_file_is_not_found},
+      {"load_names_the_place_of_others_mistakes", others_mistakes_have_a_place_too},
+      {"load_bounds_nesting", nesting_is_bounded},
+      {"load_takes_a_header_of_a_megabyte", a_header_of_a_megabyte_is_a_header},
       {"load_caps_a_body_that_inflates", a_small_body_cannot_fill_the_memory})

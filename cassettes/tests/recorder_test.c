@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHAT "http://h/v1/chat/completions"
 
@@ -367,6 +368,9 @@ static void a_file_has_one_recorder_at_a_time(void)
     struct recorder *first = t.r;
     CU_ASSERT_EQUAL(open_recorder(t.path, true, &e), ERR_IO);
     CU_ASSERT_PTR_NOT_NULL(strstr(e.message, "another run"));
+    char who[40];
+    snprintf(who, sizeof who, "(process %ld)", (long)getpid());
+    CU_ASSERT(access("/proc/locks", R_OK) != 0 || strstr(e.message, who) != NULL);
     t.r = first;
     ask("{\"i\":2}", &json_plan);
     close_recorder();
@@ -375,6 +379,89 @@ static void a_file_has_one_recorder_at_a_time(void)
     cassette_free(c);
     CU_ASSERT_EQUAL_FATAL(open_recorder(t.path, true, &e), 0);
     close_recorder();
+    rig_end(&t.rig);
+}
+
+/* Goes on with the cassette at t.path, in `path`. */
+static int go_on(const char *path, const struct cassette *c, struct err *e)
+{
+    struct recorder_options o = {.path = path, .after = c, .sched = t.rig.sched};
+    int rc = recorder_new(&o, &t.r, e);
+    if (rc == 0) {
+        t.http = recorder_transport(t.r, &inner_http);
+    }
+    return rc;
+}
+
+/* In its own file, from each byte at which a killed recorder may have left it, or in a copy. */
+static void a_recording_is_gone_on_with(void)
+{
+    char copy[600];
+    struct err e;
+    begin();
+    ask("{\"i\":1}", &stream_plan);
+    ask("{\"i\":2}", &json_plan);
+    close_recorder();
+    struct arena *arena = arena_new();
+    struct str whole;
+    CU_ASSERT_EQUAL_FATAL(file_read(arena, t.path, 1 << 20, &whole, &e), 0);
+    snprintf(copy, sizeof copy, "%s.copy", t.path);
+    size_t second = str_find(str_slice(whole, 300, whole.n), STR("\n- request:")) + 301;
+    for (size_t n = str_find(whole, STR("interactions:")) + 14; n <= whole.n; n++) {
+        struct cassette *c = NULL;
+        struct buf warning = {0};
+        bool same = n % 2 == 0;
+        CU_ASSERT_EQUAL_FATAL(file_replace(t.path, str_slice(whole, 0, n), &e), 0);
+        CU_ASSERT_EQUAL_FATAL(cassette_load(t.path, &c, &warning, &e), 0);
+        size_t kept = c->n;
+        CU_ASSERT_EQUAL(kept, n + 1 >= whole.n ? 2 : n + 1 >= second ? 1 : 0);
+        CU_ASSERT_EQUAL_FATAL(go_on(same ? t.path : copy, c, &e), 0);
+        ask("{\"i\":3}", &json_plan);
+        CU_ASSERT_EQUAL(recorder_count(t.r), 1);
+        close_recorder();
+        cassette_free(c);
+        CU_ASSERT_EQUAL_FATAL(cassette_load(same ? t.path : copy, &c, NULL, &e), 0);
+        CU_ASSERT(c->n == kept + 1 && !c->torn);
+        CU_ASSERT(str_is(c->items[kept].request_body, "{\n  \"i\": 3\n}\n"));
+        CU_ASSERT(str_is(c->run, "5f0c9a31d2e4"));
+        cassette_free(c);
+        buf_free(&warning);
+    }
+    arena_free(arena);
+    rig_end(&t.rig);
+}
+
+/* A file in which an interaction behind the last would not be read as one, or that another run has
+ * written to since it was loaded. */
+static void what_cannot_be_gone_on_with_is_told(void)
+{
+    static const char *const texts[] = {
+        "interactions: []\nversion: 1\n",
+        "version: 1\nassay: {format: 1, encoder: 1}\ninteractions: [ ]\n",
+        "assay: {format: 1, encoder: 1}\ninteractions:\n- request: {method: GET, uri: "
+        "\"http://h/\"}\n"
+        "  response: {status: {code: 200}}\nversion: 1\n",
+        "{\"version\": 1, \"assay\": {\"format\": 1, \"encoder\": 1}, \"interactions\": []}\n"};
+    struct err e;
+    struct cassette *c = NULL;
+    begin();
+    close_recorder();
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        CU_ASSERT_EQUAL_FATAL(file_replace(t.path, str_of(texts[i]), &e), 0);
+        CU_ASSERT_EQUAL_FATAL(cassette_load(t.path, &c, NULL, &e), 0);
+        CU_ASSERT_EQUAL(go_on(t.path, c, &e), ERR_INPUT);
+        CU_ASSERT_PTR_NOT_NULL(strstr(e.message, "nothing can be added to it"));
+        cassette_free(c);
+    }
+    CU_ASSERT_EQUAL_FATAL(open_recorder(t.path, true, &e), 0);
+    close_recorder();
+    CU_ASSERT_EQUAL_FATAL(cassette_load(t.path, &c, NULL, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(go_on(t.path, c, &e), 0);
+    ask("{}", &json_plan);
+    close_recorder();
+    CU_ASSERT_EQUAL(go_on(t.path, c, &e), ERR_IO);
+    CU_ASSERT_PTR_NOT_NULL(strstr(e.message, "changed it meanwhile"));
+    cassette_free(c);
     rig_end(&t.rig);
 }
 
@@ -421,6 +508,39 @@ static void credentials_never_reach_the_disk(void)
     }
     CHECK_HOLDS(text, "uri: http://REDACTED@h/x?key=REDACTED\n");
     arena_free(arena);
+    rig_end(&t.rig);
+}
+
+/* A key over two blocks of a reply is no part of any one text of its body: nothing of it is
+ * written, and nothing after it. */
+static void what_cannot_be_hidden_is_not_written(void)
+{
+    static const struct plan plan = {
+        200,
+        "application/json",
+        NULL,
+        {{1, "{\"type\":\"message\",\"content\":[{\"type\":\"text\",\"text\":\"sk-abcdefgh\"},{"
+             "\"type\":\"text\",\"text\":\"ijklmnop1234\"}],\"stop_reason\":\"end_turn\"}"},
+         {1, NULL}},
+        HTTP_CLEAN,
+        NULL,
+        0};
+    struct err e;
+    begin();
+    ask("{}", &json_plan);
+    struct http_request rq = {STR("POST"), STR("http://h/v1/messages"), NULL, 0, STR("{}")};
+    t.plan = &plan;
+    t.http->ops->start(t.http, &rq, rig_sink(&t.rig));
+    loop_run(t.rig.loop);
+    ask("{\"a\":1}", &json_plan);
+    CU_ASSERT_EQUAL(recorder_close(t.r, &e), ERR_INPUT);
+    CHECK_HOLDS(str_of(e.message),
+                "an API key (sk-…) in the reply's text, which could not be hidden");
+    struct cassette *c = load();
+    CU_ASSERT_EQUAL(c->n, 1);
+    CU_ASSERT_FALSE(c->torn);
+    CU_ASSERT_EQUAL(str_find(c->source, STR("sk-abc")), SIZE_MAX);
+    cassette_free(c);
     rig_end(&t.rig);
 }
 
@@ -532,8 +652,11 @@ TESTS(recorder,
       {"recorder_stores_coded_bodies_plain", a_coded_body_is_stored_plain},
       {"recorder_keeps_an_existing_file", an_existing_file_is_kept_unless_all_is_asked_for},
       {"recorder_has_its_file_alone", a_file_has_one_recorder_at_a_time},
+      {"recorder_goes_on_with_a_recording", a_recording_is_gone_on_with},
+      {"recorder_tells_what_it_cannot_go_on_with", what_cannot_be_gone_on_with_is_told},
       {"recorder_tells_of_a_full_disk_at_the_end",
        a_full_disk_disturbs_no_session_and_is_told_at_the_end},
+      {"recorder_refuses_what_it_cannot_hide", what_cannot_be_hidden_is_not_written},
       {"recorder_writes_no_credentials", credentials_never_reach_the_disk},
       {"recorder_writes_no_key_that_is_streamed_in_pieces",
        a_key_that_is_streamed_in_pieces_is_written_nowhere_and_replays},

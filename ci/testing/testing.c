@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SUITES_MAX = 64, PATH_BYTES = 4096, DIRS_MAX = 256 };
+enum { SUITES_MAX = 64, PATH_BYTES = 4096, DIRS_MAX = 1024 };
 
 static struct {
     const char *name;

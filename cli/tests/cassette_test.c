@@ -108,6 +108,23 @@ static void repair_mends_what_check_names(void)
     CHECK_STATUS(ASSAY("cassette", "repair", "none.yaml"), 2);
 }
 
+static void check_tells_what_is_old(void)
+{
+    const char *path = path_of("%s/cassettes/quickstart/clock.yaml", SOURCE_DIR);
+    const struct ran *r = ASSAY("cassette", "check", "--max-age", "1m", path);
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "clock.yaml:1:1: warning: was recorded ");
+    CHECK_OUT(r, " ago, and --max-age allows 1 minute [too_old]");
+    r = ASSAY("cassette", "check", "--max-age", "119m", path);
+    CHECK_OUT(r, "allows 119 minutes [too_old]");
+    r = ASSAY("cassette", "check", "--max-age", "2h", path);
+    CHECK_OUT(r, "allows 2 hours [too_old]");
+    CHECK_STATUS(ASSAY("cassette", "check", path), 0);
+    r = ASSAY("cassette", "check", "--max-age", "soon", path);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "--max-age wants");
+}
+
 static void bad_words(void)
 {
     static const struct {
@@ -139,4 +156,5 @@ TESTS(cassette, {"cassette_secrets_are_found_then_taken_out", secrets_are_found_
       {"cassette_diff_compares", diff_compares},
       {"cassette_prune_tells_first_and_then_cuts", prune_tells_first_and_then_cuts},
       {"cassette_repair_mends_what_check_names", repair_mends_what_check_names},
+      {"cassette_check_tells_what_is_old", check_tells_what_is_old},
       {"cassette_words_that_mean_nothing_are_refused", bad_words})

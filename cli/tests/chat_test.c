@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -413,6 +414,43 @@ static void resumes(void)
     CHECK_ERR(r, "--resume: a session that goes on takes no --system");
 }
 
+/* The t_ms of the first line of the type. */
+static long time_of(const char *log, const char *type)
+{
+    const char *at = strstr(log, path_of("\"type\":\"%s\"", type));
+    while (at != NULL && at > log && strncmp(at, "\"t_ms\":", 7) != 0) {
+        at--;
+    }
+    return at == NULL ? -1 : strtol(at + 7, NULL, 10);
+}
+
+/* Without its decision the call is decided about as in a new run; with another call's it is a miss;
+ * a longer wait is a later time. */
+static void check_edited(const char *dir, const char *text, const char *tools)
+{
+    const struct program_options in = {.in = "Pay.\nThanks.\n"};
+    const char *at = strstr(text, "- request: {method: ASK"), *uri = strstr(at, "refund");
+    const char *next = strstr(at + 1, "- request: "), *took = strstr(at, "took_ms: 0");
+    CU_ASSERT_FATAL(took != NULL && took < next);
+    const char *none =
+        write_text(dir, "none.yaml", path_of("%.*s%s", (int)(at - text), text, next));
+    const char *other =
+        write_text(dir, "other.yaml", path_of("%.*sother!%s", (int)(uri - text), text, uri + 6));
+    const char *late = write_text(
+        dir, "late.yaml", path_of("%.*stook_ms: 77%s", (int)(took - text), text, took + 10));
+    const struct ran *r = ASSAY_WITH(&in, "chat", "--replay", none, "--tools", tools);
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "is denied");
+    r = ASSAY_WITH(&in, "chat", "--replay", other, "--tools", tools);
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "ASK approval:refund {}: not in");
+    const char *trace = path_of("%s/late.jsonl", dir);
+    r = ASSAY_WITH(&in, "chat", "--replay", late, "--tools", tools, "--trace", trace);
+    CHECK_STATUS(r, 0);
+    const char *log = read_text(trace, NULL);
+    CU_ASSERT_EQUAL(time_of(log, "approval"), time_of(log, "approval_required") + 77);
+}
+
 /* A recorded chat with decisions of a file replays to the same log with the same decisions, and to
  * a miss without. */
 static void replays(void)
@@ -447,9 +485,12 @@ static void replays(void)
                    "--strict", "--trace", again);
     CHECK_STATUS(r, 0);
     CU_ASSERT(same_bytes(d.trace, again));
-    r = ASSAY_WITH(&in, "chat", "--replay", cassette, "--tools", d.tools, "--trace", again);
-    CHECK_STATUS(r, 3);
-    CHECK_ERR(r, "is denied");
+    CU_ASSERT(strstr(read_text(cassette, NULL), "{method: ASK, uri: \"approval:refund\"") != NULL);
+    r = ASSAY_WITH(&in, "chat", "--replay", cassette, "--tools", d.tools, "--strict", "--trace",
+                   again);
+    CHECK_STATUS(r, 0); /* nobody is asked: the recording decides */
+    CU_ASSERT(same_bytes(d.trace, again));
+    check_edited(d.dir, read_text(cassette, NULL), d.tools);
 }
 
 static void bad_words(void)

@@ -83,7 +83,7 @@ static void bad_usage(void)
         {{"run", "x", "--mode", "once", "--fake", "a"}, "--record"},
         {{"run", "x", "--mode", "sometimes", "--record", "a"}, "--mode"},
         {{"run", "x", "--provider", "acme"}, "--provider acme: no such wire format"},
-        {{"run", "x", "--provider", "anthropic"}, "--provider anthropic: this version"},
+        {{"run", "x", "--provider", "antropic"}, "expected openai, responses or anthropic"},
         {{"eval"}, "golden set"},
         {{"eval", "a.yaml", "--fake", "--replay", "b"}, "one of"},
         {{"eval", "a.yaml", "--jobs", "0"}, "--jobs wants a whole number from 1"},

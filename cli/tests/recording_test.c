@@ -87,8 +87,9 @@ static void an_interrupted_recording(void)
     CU_ASSERT_FALSE(holds(read_text(f.cassette, NULL), "stopped"));
     const struct ran *r = ASSAY("run", "--replay", f.cassette, "--trace", f.replay, "Hello.");
     CHECK_STATUS(r, 3);
-    CHECK_ERR(r, "the recording holds 1 request to chat/completions; this is request 2\n"
-                 "  to record it anew: assay run --mode all --record ");
+    CHECK_ERR(r,
+              "the recording holds 1 request to chat/completions; this is request 2\n"
+              "  to record it anew: assay run --mode all --model m --base-url http://127.0.0.1:");
     CU_ASSERT(log_ends(read_text(f.replay, NULL), "cassette_miss"));
     interrupt_recording(&hanging, 1);
     r = ASSAY("run", "--replay", f.cassette, "Hello.");
@@ -280,8 +281,8 @@ static void torn(void)
     CHECK_ERR(r, "torn-2.yaml: the recording was cut off in interaction 3, which is left out");
     r = ASSAY("cassette", "check", path);
     CHECK_STATUS(r, 0);
-    CU_ASSERT_EQUAL(count_of(r->out, "torn-2.yaml"), 1);
-    CHECK_OUT(r, "the recording was cut off in interaction 3, which is left out [torn]");
+    CU_ASSERT_EQUAL(count_of(r->out, "torn-2.yaml"), 2); /* with the command that mends it */
+    CHECK_OUT(r, "the recording was cut off in interaction 3, which is left out; to drop it: ");
     r = ASSAY("cassette", "show", path);
     CU_ASSERT_EQUAL(count_of(r->err, "torn-2.yaml"), 1);
     r = ASSAY("cassette", "show", "--json", path);

@@ -182,7 +182,7 @@ static void example_replays_to_its_trace(void)
                                 (struct eval_options){.source = EVAL_REPLAY,
                                                       .cassettes = in_dir(dir, "cassettes"),
                                                       .out = out,
-                                                      .strict = true},
+                                                      .how = {.strict = true}},
                                 &e);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     CU_ASSERT_EQUAL(r->exit_status, 0);
@@ -257,7 +257,7 @@ static void sums_are_of_what_ran(void)
     struct eval_report *r = run(set,
                                 (struct eval_options){.source = EVAL_REPLAY,
                                                       .cassettes = in_dir(dir, "c"),
-                                                      .match_order = true,
+                                                      .how = {.match = CASSETTE_ORDER},
                                                       .out = in_dir(dir, "out")},
                                 &e);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
@@ -305,14 +305,14 @@ static void strict_turns_drift_and_unused_into_misses(void)
         {"unused.yaml", false, true, 3, 0, "not used, and --strict makes that an error"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct err e;
-        struct eval_report *r =
-            run(in_dir(dir, cases[i].set),
-                (struct eval_options){.source = EVAL_REPLAY,
-                                      .cassettes = in_dir(dir, "c"),
-                                      .match_order = cases[i].order,
-                                      .strict = cases[i].strict,
-                                      .out = arena_printf(arena, "%s/out-%zu", dir, i).p},
-                &e);
+        struct eval_report *r = run(
+            in_dir(dir, cases[i].set),
+            (struct eval_options){.source = EVAL_REPLAY,
+                                  .cassettes = in_dir(dir, "c"),
+                                  .how = {.match = cases[i].order ? CASSETTE_ORDER : CASSETTE_BODY,
+                                          .strict = cases[i].strict},
+                                  .out = arena_printf(arena, "%s/out-%zu", dir, i).p},
+            &e);
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         CU_ASSERT_EQUAL(r->exit_status, cases[i].status);
         CU_ASSERT_EQUAL(r->summary.drifts, cases[i].drifts);

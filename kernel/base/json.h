@@ -53,10 +53,11 @@ void json_next(struct buf *out);
 void json_key(struct buf *out, const char *key);
 
 /* Appends a member: a string; one that is null where s.p is NULL; a whole number; one that is null
- * where it is negative; a boolean. */
+ * where it is negative; a boolean; a hash as a string of 16 hexadecimal digits. */
 void json_put_text(struct buf *out, const char *key, struct str s);
 void json_put_text_or_null(struct buf *out, const char *key, struct str s);
 void json_put_int(struct buf *out, const char *key, int64_t v);
 void json_put_known(struct buf *out, const char *key, int64_t v);
 void json_put_bool(struct buf *out, const char *key, bool v);
+void json_put_hash(struct buf *out, const char *key, uint64_t hash);
 #endif

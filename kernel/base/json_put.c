@@ -1,5 +1,6 @@
 #include "kernel/base/json.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { KEY_BYTES = 61 };
@@ -66,4 +67,10 @@ void json_put_bool(struct buf *out, const char *key, bool v)
 {
     json_key(out, key);
     buf_addz(out, v ? "true" : "false");
+}
+
+void json_put_hash(struct buf *out, const char *key, uint64_t hash)
+{
+    json_key(out, key);
+    buf_fmt(out, "\"%016" PRIx64 "\"", hash);
 }

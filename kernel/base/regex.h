@@ -16,6 +16,7 @@ void regex_free(struct regex *r);
  * subjects that are not UTF-8 do not match. */
 int regex_search(const struct regex *r, struct str s) MUST_CHECK;
 
-/* The same at or behind `from`, what is before it in sight of the pattern; 1: s[*at, *at + *n). */
+/* The same from byte `from` (0 to s.n) on; what stands before it is in sight of ^ and lookbehind.
+ * When 1, the match is the *n bytes at *at. */
 int regex_find(const struct regex *r, struct str s, size_t from, size_t *at, size_t *n) MUST_CHECK;
 #endif

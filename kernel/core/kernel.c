@@ -94,6 +94,24 @@ bool run_status_of_name(struct str name, enum run_status *out)
     return false;
 }
 
+static const char *const decision_names[] = {
+    [DECIDED_ALLOW] = "allow", [DECIDED_DENY] = "deny", [DECIDED_ALWAYS] = "always"};
+
+const char *decision_name(enum decision d)
+{
+    return decision_names[d];
+}
+
+enum decision decision_of_name(struct str name)
+{
+    for (size_t d = 0; d < sizeof decision_names / sizeof decision_names[0]; d++) {
+        if (str_is(name, decision_names[d])) {
+            return (enum decision)d;
+        }
+    }
+    return DECIDED_DENY;
+}
+
 struct kernel_config kernel_config_default(void)
 {
     return (struct kernel_config){.provider = STR("openai"),

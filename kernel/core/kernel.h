@@ -114,6 +114,11 @@ enum decision {
     DECIDED_ALWAYS /* allow, and do not ask for this tool again */
 };
 
+/* "allow", "deny", "always". */
+const char *decision_name(enum decision d);
+/* The decision of that name; DECIDED_DENY for an unknown one. */
+enum decision decision_of_name(struct str name);
+
 /* Something that happened. Views need to live only during kernel_feed, but those of config until
  * kernel_free. Bytes that are not UTF-8 become U+FFFD, here as in the log. */
 struct event {

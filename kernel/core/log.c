@@ -1,6 +1,5 @@
 /* The event log: one JSON object a line, in the format of FORMATS.md. */
 #include <assert.h>
-#include <inttypes.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -306,12 +305,10 @@ void log_approval_required(struct kernel *k, const struct call *c)
 
 void log_approval(struct kernel *k, const struct call *c, enum decision decision)
 {
-    static const char *const words[] = {
-        [DECIDED_ALLOW] = "allow", [DECIDED_DENY] = "deny", [DECIDED_ALWAYS] = "always"};
     size_t from = k->log.n;
     struct buf *b = begin(k, "approval");
     json_put_text(b, "call_id", c->id);
-    json_put_text(b, "decision", str_of(words[decision]));
+    json_put_text(b, "decision", str_of(decision_name(decision)));
     end(k, from);
 }
 
@@ -432,7 +429,6 @@ void log_run_end(struct kernel *k)
     json_put_known(b, "cost_nano", r->cost_nano);
     json_put_text_or_null(b, "currency", k->config.currency);
     json_put_text_or_null(b, "answer", r->answer);
-    json_key(b, "sum");
-    buf_fmt(b, "\"%016" PRIx64 "\"", sum);
+    json_put_hash(b, "sum", sum);
     end(k, from);
 }

@@ -180,13 +180,32 @@ static void on_calls(struct kernel *k, const struct reply *r)
     }
 }
 
-/* The parts in the kernel's own memory; what is no JSON object is left out. */
+/* Deeper than codecs make them, and shallow enough for the log's line and the request around them.
+ */
+enum { PARTS_DEPTH_MAX = JSON_DEPTH_MAX / 2 + 32 };
+
+static bool deeper_than(const struct val *v, int depth)
+{
+    bool list = v->kind == VAL_ARRAY;
+    if (!list && v->kind != VAL_OBJECT) {
+        return false;
+    }
+    bool deeper = depth == 0;
+    for (size_t i = 0; i < v->count && !deeper; i++) {
+        deeper = deeper_than(list ? &v->items[i] : &v->members[i].value, depth - 1);
+    }
+    return deeper;
+}
+
+/* The parts in the kernel's own memory; what is no JSON object, or nested too deep for a log, is
+ * left out. */
 static struct str own_parts(struct kernel *k, struct str from)
 {
     struct str own = {NULL, 0};
     struct arena *arena = from.p == NULL ? NULL : arena_new();
     struct val *v = NULL;
-    if (arena != NULL && json_parse(arena, NULL, from, &v, NULL) == 0 && val_is(v, VAL_OBJECT)) {
+    if (arena != NULL && json_parse(arena, NULL, from, &v, NULL) == 0 && val_is(v, VAL_OBJECT) &&
+        !deeper_than(v, PARTS_DEPTH_MAX)) {
         struct buf compact = {0};
         json_add(&compact, v);
         own = arena_str(k->arena, buf_str(&compact));

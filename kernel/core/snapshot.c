@@ -17,10 +17,9 @@ enum {
     SEEN_PARTS = 3
 };
 
-#define NUMBER_MAX                                                                                 \
-    INT64_C(4000000000000000000) /* nothing that is counted overflows by one more                  \
-                                  */
-#define ANY INT64_MIN
+/* What is counted, so that one more never overflows. */
+#define NUMBER_MAX INT64_C(4000000000000000000)
+#define ANY        INT64_MIN
 
 /* The whole numbers of the state, 64 bits each; `least` ANY: all 64 bits mean something. */
 static const struct field {
@@ -73,6 +72,8 @@ enum { N_QUIET = sizeof quiet / sizeof quiet[0] };
 
 static const enum role roles[] = {ROLE_SYSTEM, ROLE_USER, ROLE_ASSISTANT, ROLE_TOOL};
 
+enum { N_ROLES = sizeof roles / sizeof roles[0] };
+
 /* One number for all that the loop reads of its tools: with others the log might not have come to
  * this. */
 static uint64_t hash_tools(const struct kernel_config *c)
@@ -98,12 +99,6 @@ static void open_member(struct buf *out, const char *key, char bracket)
 {
     json_key(out, key);
     buf_char(out, bracket);
-}
-
-static void put_hex(struct buf *out, const char *key, uint64_t v)
-{
-    json_key(out, key);
-    buf_fmt(out, "\"%016" PRIx64 "\"", v);
 }
 
 static void put_message(struct buf *out, const struct message *m)
@@ -227,9 +222,13 @@ static void check_add(struct buf *out, struct str before)
     buf_fmt(out, ",\"check\":\"%016" PRIx64 "\"}\n", hash64(0, before));
 }
 
+/* The name of the state, NULL where no snapshot can be taken. */
 static const char *quiet_name(const struct kernel *k)
 {
-    for (size_t i = 0; i < N_QUIET && k->n_calls == 0 && k->log_taken == k->log.n; i++) {
+    if (k->n_calls > 0 || k->log_taken < k->log.n) {
+        return NULL;
+    }
+    for (size_t i = 0; i < N_QUIET; i++) {
         if (quiet[i].state == k->state) {
             return quiet[i].name;
         }
@@ -239,7 +238,7 @@ static const char *quiet_name(const struct kernel *k)
 
 bool kernel_snapshot_due(const struct kernel *k, const struct snapshot_mark *last)
 {
-    return k->seq - last->lines >= SNAPSHOT_LINES && k->logged - last->bytes >= last->size / 2 &&
+    return k->seq - last->lines >= SNAPSHOT_LINES && k->logged - last->bytes >= last->size &&
            quiet_name(k) != NULL;
 }
 
@@ -254,7 +253,7 @@ bool kernel_snapshot(const struct kernel *k, struct buf *out, struct snapshot_ma
     buf_int(&b, SCHEMA);
     json_put_int(&b, "lines", k->seq);
     json_put_int(&b, "bytes", (int64_t)k->logged);
-    put_hex(&b, "sum", log_sum(k));
+    json_put_hash(&b, "sum", log_sum(k));
     json_put_text(&b, "state", str_of(state));
     put_numbers(&b, k);
     put_config(&b, k);
@@ -418,7 +417,8 @@ static bool read_result(struct kernel *k, const struct val *v)
     return r->reason.p != NULL;
 }
 
-/* Both tables from behind, so that each chain comes out in its order. */
+/* The tables are read from behind, so that each chain comes out in its order. */
+
 static bool read_seen(struct kernel *k, const struct val *v)
 {
     const struct val *list = val_get(v, "seen");
@@ -494,12 +494,10 @@ static bool read_message(struct kernel *k, const struct val *v)
                         .parts = text_in(k, v, "parts"),
                         .call_id = text_in(k, v, "call_id"),
                         .notice = flag_in(v, "notice")};
-    while (role < sizeof roles / sizeof roles[0] &&
-           !str_is(val_text(val_get(v, "role")), role_name(roles[role]))) {
+    while (role < N_ROLES && !str_is(val_text(val_get(v, "role")), role_name(roles[role]))) {
         role++;
     }
-    if (role == sizeof roles / sizeof roles[0] || m.content.p == NULL ||
-        !read_calls(k, val_get(v, "calls"), &m)) {
+    if (role == N_ROLES || m.content.p == NULL || !read_calls(k, val_get(v, "calls"), &m)) {
         return false;
     }
     m.role = roles[role];

@@ -23,16 +23,15 @@ struct snapshot_mark {
 };
 
 /* Whether a snapshot is worth its bytes: SNAPSHOT_LINES behind the last one, and when the log has
- * grown by half of the last one's size, so that all of them together stay a small multiple of the
- * log. To be asked when kernel_take_log has given lines and nothing has been fed since. */
+ * grown by as much as that one's size, so that all before the newest are together no larger than
+ * the log. To be asked when kernel_take_log has given lines and nothing has been fed since. */
 bool kernel_snapshot_due(const struct kernel *k, const struct snapshot_mark *last);
 
 /* Appends the state behind the last line that kernel_take_log gave, as one line of JSON, and tells
  * of it in *mark (may be NULL). The same state gives the same bytes. False, and nothing is
  * appended, where no snapshot can be taken: calls of a reply are open, a model call is to be tried
- * again, a summary is being made, lines wait to be taken, or it would be larger than
- * SNAPSHOT_BYTES_MAX. A moment later there will be such a place. Like the question whether one is
- * due: before anything is fed that gives no lines. */
+ * again, a summary is being made, lines wait to be taken (all of which passes), or it would be
+ * larger than SNAPSHOT_BYTES_MAX. To be called where kernel_snapshot_due is to be asked. */
 bool kernel_snapshot(const struct kernel *k, struct buf *out,
                      struct snapshot_mark *mark) MUST_CHECK;
 #endif

@@ -53,20 +53,20 @@ static struct str money(struct kernel *k, int64_t nano)
     return s;
 }
 
-/* Ends the run for a spent budget of `limit`. */
+/* Ends the run for a spent budget of `limit`; tokens are "about" where they were estimated. */
 static void finish_spent(struct kernel *k, enum run_status status, struct str limit)
 {
     int64_t used = k->tokens - k->base.tokens;
     bool known = k->usage.input >= 0 && k->usage.output >= 0;
-    struct str tokens = counted(k, used, "token");
-    struct str steps = counted(k, k->step - k->base.steps, "step");
+    struct str after = counted(k, k->step - k->base.steps, "step");
+    if (used > 0) {
+        struct str tokens = counted(k, used, "token");
+        after = arena_printf(k->arena, "%.*s and %s%.*s", STR_FMT(after), known ? "" : "about ",
+                             STR_FMT(tokens));
+    }
     run_finish(k, status,
-               arena_printf(k->arena, "the budget of %.*s is spent after %.*s%s%.*s",
-                            STR_FMT(limit), STR_FMT(steps),
-                            used == 0 ? ""
-                            : known   ? " and "
-                                      : " and about ",
-                            STR_FMT(used == 0 ? STR("") : tokens)));
+               arena_printf(k->arena, "the budget of %.*s is spent after %.*s", STR_FMT(limit),
+                            STR_FMT(after)));
 }
 
 uint64_t run_time_limit(const struct kernel *k)

@@ -1,6 +1,7 @@
-/* HTTP by libcurl's multi interface on libuv. A hub, one a loop, holds the multi handle and its
- * connections. curl's callbacks only collect what came; sinks are called after curl has returned,
- * so that whatever they do (stop this call or others, start new ones, free all) is allowed.
+/* HTTP by libcurl's multi interface on libuv. A hub holds a multi handle and its
+ * connections; a loop has several where many calls are open at once. curl's callbacks only collect
+ * what came; sinks are called after curl has returned, so that whatever they do (stop this call or
+ * others, start new ones, free all) is allowed.
  *
  * Headers are never logged: they may hold keys. */
 #include "kernel/drive/endpoint.h"
@@ -20,6 +21,8 @@ enum {
                                   says so better than we can */
     HEAD_BYTES_MAX = 1 << 20,
     CONNECTIONS_MAX = 16384, /* of a loop; curl lets more requests wait */
+    HUB_CALLS_MAX = 256,     /* of a hub: at each call's start and end curl looks at all its
+                                connections */
     FILES_SPARE = 64         /* open files that are none of ours */
 };
 /* In place of no limit, where curl has a shorter one of its own. */
@@ -32,6 +35,7 @@ struct net {
 };
 
 struct hub {
+    struct hub *next;
     struct loop *loop;
     CURLM *multi;
     uv_timer_t *timer; /* curl's own */
@@ -51,9 +55,11 @@ enum head_state { HEAD_AWAITED, HEAD_COMING, HEAD_COMPLETE, HEAD_GIVEN };
 enum outcome {
     OUTCOME_OPEN,
     OUTCOME_CURL, /* curl is done, with `code` */
-    OUTCOME_LATE, /* a deadline of ours has passed: `late` */
+    OUTCOME_LATE, /* a deadline has passed: `late` */
     OUTCOME_BIG   /* more than we take */
 };
+
+enum deadline { DEADLINE_CONNECT, DEADLINE_FIRST_BYTE, DEADLINE_IDLE, DEADLINE_TOTAL };
 
 /* What is waited for, and so which deadline counts beside the total. */
 enum phase { PHASE_CONNECT, PHASE_FIRST_BYTE, PHASE_BODY };
@@ -72,9 +78,8 @@ struct http_call {
     bool queued;
     struct http_call *next_ready;
     enum phase phase;
-    const char *late;  /* the deadline that has passed */
-    int64_t late_ms;   /* and how long it was */
-    uv_timer_t *watch; /* for the first byte and for silence */
+    enum deadline late; /* OUTCOME_LATE: which has passed */
+    uv_timer_t *watch;  /* for the first byte and for silence */
     uint64_t started_ms;
     uint64_t heard_ms;   /* when the phase began or the newest byte came */
     struct arena *arena; /* of the head */
@@ -101,11 +106,6 @@ static void must(int code)
 {
     assert(code == 0);
     (void)code;
-}
-
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
 }
 
 /* ---- the queue of calls with something to hand on ---- */
@@ -297,7 +297,7 @@ static void detach(struct http_call *c)
     curl_easy_cleanup(c->easy);
     c->easy = NULL;
     curl_slist_free_all(c->request_headers);
-    uv_close((uv_handle_t *)c->watch, free_handle);
+    loop_timer_free(c->watch);
     c->hub->n_calls--;
     if (c->hub->n_calls == 0) {
         uv_timer_stop(c->hub->timer); /* nothing of ours keeps the loop going */
@@ -377,8 +377,7 @@ static void curl_late(struct http_call *c)
         c->phase != PHASE_CONNECT ||
         (c->limits.total_ms > 0 && loop_now(c) - c->started_ms + 1 >= (uint64_t)c->limits.total_ms);
     c->outcome = OUTCOME_LATE;
-    c->late = total ? "total" : "connect";
-    c->late_ms = total ? c->limits.total_ms : c->limits.connect_ms;
+    c->late = total ? DEADLINE_TOTAL : DEADLINE_CONNECT;
 }
 
 static enum http_end curl_end(const struct http_call *c, struct buf *detail)
@@ -400,20 +399,22 @@ static enum http_end curl_end(const struct http_call *c, struct buf *detail)
 
 static void add_late(const struct http_call *c, struct buf *detail)
 {
-    static const struct {
-        const char *name, *what;
+    const struct {
+        const char *name;
+        int64_t ms;
+        const char *what;
     } deadlines[] = {
-        {"connect", "no connection stood; is the address right, is a proxy needed?"},
-        {"first-byte", "no byte of an answer came; a model that thinks long may need more"},
-        {"idle", "the answer stopped coming; is the server stuck?"},
-        {"total", "the answer was not complete"}};
-    for (size_t i = 0; i < sizeof deadlines / sizeof deadlines[0]; i++) {
-        if (strcmp(deadlines[i].name, c->late) == 0) {
-            buf_fmt(detail, "the deadline %s=", c->late);
-            buf_seconds(detail, c->late_ms);
-            buf_fmt(detail, " s passed: %s", deadlines[i].what);
-        }
-    }
+        [DEADLINE_CONNECT] = {"connect", c->limits.connect_ms,
+                              "no connection stood; is the address right, is a proxy needed?"},
+        [DEADLINE_FIRST_BYTE] = {"first-byte", c->limits.first_byte_ms,
+                                 "no byte of an answer came; a model that thinks long may need "
+                                 "more"},
+        [DEADLINE_IDLE] = {"idle", c->limits.idle_ms,
+                           "the answer stopped coming; is the server stuck?"},
+        [DEADLINE_TOTAL] = {"total", c->limits.total_ms, "the answer was not complete"}};
+    buf_fmt(detail, "the deadline %s=", deadlines[c->late].name);
+    buf_seconds(detail, deadlines[c->late].ms);
+    buf_fmt(detail, " s passed: %s", deadlines[c->late].what);
 }
 
 static enum http_end outcome_end(const struct http_call *c, struct buf *detail)
@@ -519,6 +520,11 @@ struct watch {
     curl_socket_t socket;
 };
 
+static void free_watch(uv_handle_t *handle)
+{
+    free(handle);
+}
+
 static void on_socket(uv_poll_t *poll, int status, int events)
 {
     struct watch *w = poll->data;
@@ -548,7 +554,7 @@ static int on_want_socket(CURL *easy, curl_socket_t socket, int what, void *arg,
     if (what == CURL_POLL_REMOVE) {
         if (w != NULL) {
             uv_poll_stop(&w->poll);
-            uv_close((uv_handle_t *)&w->poll, free_handle);
+            uv_close((uv_handle_t *)&w->poll, free_watch);
             must((int)curl_multi_assign(hub->multi, socket, NULL));
         }
         return 0;
@@ -579,14 +585,18 @@ static int on_want_timer(CURLM *multi, long delay_ms, void *arg)
     return 0;
 }
 
-static void hub_free(void *p)
+/* Frees a loop's hubs, from the first on. */
+static void hubs_free(void *p)
 {
-    struct hub *hub = p;
-    assert(hub->n_calls == 0);
-    must((int)curl_multi_cleanup(hub->multi));
-    uv_close((uv_handle_t *)hub->timer, free_handle);
-    curl_global_cleanup();
-    free(hub);
+    struct hub *next;
+    for (struct hub *hub = p; hub != NULL; hub = next) {
+        next = hub->next;
+        assert(hub->n_calls == 0);
+        must((int)curl_multi_cleanup(hub->multi));
+        loop_timer_free(hub->timer);
+        curl_global_cleanup();
+        free(hub);
+    }
 }
 
 size_t transport_connections_max(void)
@@ -596,29 +606,48 @@ size_t transport_connections_max(void)
     return fit < CONNECTIONS_MAX ? fit : CONNECTIONS_MAX;
 }
 
-static struct hub *hub_of(struct loop *loop)
+static struct hub *hub_new(struct loop *loop, long connections)
 {
-    struct hub *hub = loop_slot(loop, LOOP_SLOT_CURL);
-    if (hub != NULL) {
-        return hub;
-    }
-    hub = mem_zero(sizeof *hub);
+    struct hub *hub = mem_zero(sizeof *hub);
     hub->loop = loop;
     hub->ready_end = &hub->ready;
-    hub->timer = mem_zero(sizeof *hub->timer);
-    must(uv_timer_init(loop_uv(loop), hub->timer));
-    hub->timer->data = hub;
+    hub->timer = loop_timer_new(loop, hub);
     must((int)curl_global_init(CURL_GLOBAL_DEFAULT));
     hub->multi = mem_need(curl_multi_init());
     int bad = (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_SOCKETDATA, hub);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_TIMERDATA, hub);
-    long connections = (long)transport_connections_max();
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections);
     bad |= (int)curl_multi_setopt(hub->multi, CURLMOPT_MAXCONNECTS, connections);
     must(bad);
-    loop_slot_set(loop, LOOP_SLOT_CURL, hub, hub_free);
+    return hub;
+}
+
+/* The first hub with room, so that few calls share few connections; a new one where there is none
+ * and files may be open for it. Beyond that calls wait in the last. */
+static struct hub *hub_of(struct loop *loop)
+{
+    size_t most = transport_connections_max();
+    size_t each = most < HUB_CALLS_MAX ? most : HUB_CALLS_MAX;
+    size_t n = 0;
+    struct hub *last = NULL;
+    for (struct hub *hub = loop_slot(loop, LOOP_SLOT_CURL); hub != NULL; hub = hub->next) {
+        if (hub->n_calls < each) {
+            return hub;
+        }
+        last = hub;
+        n++;
+    }
+    if (last != NULL && n >= most / each) {
+        return last;
+    }
+    struct hub *hub = hub_new(loop, (long)each);
+    if (last == NULL) {
+        loop_slot_set(loop, LOOP_SLOT_CURL, hub, hubs_free);
+    } else {
+        last->next = hub;
+    }
     return hub;
 }
 
@@ -641,6 +670,15 @@ void transport_set_net(struct loop *loop, const struct transport_net *options)
                                .no_proxy = arena_str(net->arena, options->no_proxy),
                                .ca_file = arena_str(net->arena, options->ca_file)};
     loop_slot_set(loop, LOOP_SLOT_NET, net, net_free);
+}
+
+/* A call waits until it is known whether it can share a connection that is being made. TLS says so
+ * at once; without it curl would wait for that connection's first answer, which may take minutes.
+ */
+static void set_sharing(struct http_call *c, struct str url)
+{
+    long wait = str_starts_nocase(url, "https:") ? 1 : 0;
+    must((int)curl_easy_setopt(c->easy, CURLOPT_PIPEWAIT, wait));
 }
 
 /* curl reads no environment where it is told all of this. */
@@ -704,7 +742,6 @@ static void set_manners(struct http_call *c)
     bad |= (int)curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    bad |= (int)curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     bad |= (int)curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "identity");
     bad |= (int)curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
@@ -725,8 +762,7 @@ static void on_watch(uv_timer_t *timer)
         return;
     }
     c->outcome = OUTCOME_LATE;
-    c->late = c->phase == PHASE_FIRST_BYTE ? "first-byte" : "idle";
-    c->late_ms = (int64_t)limit;
+    c->late = c->phase == PHASE_FIRST_BYTE ? DEADLINE_FIRST_BYTE : DEADLINE_IDLE;
     hand_on(c);
 }
 
@@ -742,13 +778,12 @@ static struct http_call *curl_start(struct transport *transport, const struct ht
     c->arena = arena_new();
     c->easy = mem_need(curl_easy_init());
     uv_update_time(loop_uv(t->loop)); /* limits count from here */
-    c->watch = mem_zero(sizeof *c->watch);
-    must(uv_timer_init(loop_uv(t->loop), c->watch));
-    c->watch->data = c;
+    c->watch = loop_timer_new(t->loop, c);
     c->started_ms = loop_now(c);
     set_manners(c);
     set_request(c, rq);
     set_net(c, rq->url);
+    set_sharing(c, rq->url);
     c->hub->n_calls++;
     enter(c, PHASE_CONNECT);
     must((int)curl_multi_add_handle(c->hub->multi, c->easy));

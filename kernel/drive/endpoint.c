@@ -3,9 +3,13 @@
  * sent is failed from the scheduler's next turn. */
 #include "kernel/drive/endpoint.h"
 
+#include "kernel/base/text.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { OWN_HEADERS = 3, SEEN_CHARS_MAX = 120 };
 
 struct endpoint {
     struct llm llm;
@@ -14,7 +18,7 @@ struct endpoint {
     struct endpoint_options o; /* its texts in arena */
     struct str url;
     struct str key; /* in arena; n 0 = none */
-    struct http_header headers[3];
+    struct http_header *headers;
     size_t n_headers;
 };
 
@@ -34,6 +38,7 @@ struct llm_call {
     struct failure failure;
     struct err why;
     struct buf plain; /* the failure's message where it held the key */
+    struct buf seen;  /* of the answer's headers, what helps where it failed */
 };
 
 static struct endpoint *endpoint_of(struct llm *m)
@@ -45,10 +50,32 @@ static void call_free(struct llm_call *c)
 {
     wire_decoder_free(c->decoder);
     buf_free(&c->plain);
+    buf_free(&c->seen);
     free(c);
 }
 
 /* ---- the answer ---- */
+
+/* The name that the provider knows the request by, and where a redirect leads: without its query,
+ * which may hold a key. */
+static void keep_seen(struct llm_call *c, int status, const struct http_header *headers, size_t n)
+{
+    static const char *const names[] = {"x-request-id", "request-id", "apim-request-id", "cf-ray"};
+    struct str location = http_header_get(headers, n, "location");
+    if (status >= 300 && status < 400 && location.n > 0) {
+        location = str_slice(location, 0, str_find(location, STR("?")));
+        buf_addz(&c->seen, "to ");
+        buf_add(&c->seen, utf8_prefix(location, SEEN_CHARS_MAX));
+    }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct str id = http_header_get(headers, n, names[i]);
+        if (id.n > 0) {
+            buf_fmt(&c->seen, "%s%s ", c->seen.n > 0 ? "; " : "", names[i]);
+            buf_add(&c->seen, utf8_prefix(id, SEEN_CHARS_MAX));
+            return;
+        }
+    }
+}
 
 static void on_head(void *ctx, int status, struct str reason, const struct http_header *headers,
                     size_t n_headers)
@@ -56,6 +83,7 @@ static void on_head(void *ctx, int status, struct str reason, const struct http_
     struct llm_call *c = ctx;
     (void)reason;
     assert(c->decoder == NULL);
+    keep_seen(c, status, headers, n_headers);
     c->decoder = wire_decoder_new(c->endpoint->o.format, status, headers, n_headers);
 }
 
@@ -117,41 +145,85 @@ static struct str without_key(const struct endpoint *ep, struct str text, struct
     return buf_str(out);
 }
 
-/* What to look at first when this status came. */
-static const char *status_advice(int status)
+static void add_key_advice(const struct endpoint *ep, struct buf *out)
 {
-    switch (status) {
-    case 401:
-    case 403: return "is the API key right?";
-    case 404:
-    case 405: return "are the base URL and the name of the model right?";
-    case 429: return "the endpoint wants fewer requests; try again later, or with fewer at once";
-    default: break;
+    buf_addz(out, "is the API key right?");
+    if (ep->o.key_from.n > 0) {
+        buf_addz(out, ep->key.n > 0 ? " It is from " : " ");
+        buf_add(out, ep->o.key_from);
+        buf_addz(out, ep->key.n > 0 ? "" : " is not set");
     }
-    return status >= 500                   ? "the endpoint is in trouble; try again later"
-           : status >= 300 && status < 400 ? "it sends elsewhere; is the base URL right?"
-                                           : "";
+}
+
+/* A URL without its scheme, or all of what has none. */
+static struct str behind_scheme(struct str url)
+{
+    size_t scheme = str_find(url, STR("://"));
+    return scheme == SIZE_MAX ? url : str_slice(url, scheme + 3, url.n);
+}
+
+/* The URL without user, password and query. */
+static void add_address(const struct endpoint *ep, struct buf *out)
+{
+    struct str url = str_slice(ep->url, 0, str_find(ep->url, STR("?")));
+    struct str rest = behind_scheme(url);
+    struct str host = str_slice(rest, 0, str_find(rest, STR("/")));
+    size_t at = str_find(host, STR("@"));
+    buf_add(out, str_slice(url, 0, url.n - rest.n));
+    buf_add(out, str_slice(rest, at == SIZE_MAX ? 0 : at + 1, rest.n));
+}
+
+/* What to look at first where this failure came. */
+static void add_advice(const struct endpoint *ep, const struct failure *f, struct buf *out)
+{
+    int status = f->status;
+    if (status == 401 || status == 403) {
+        add_key_advice(ep, out);
+    } else if (status == 404 || status == 405) {
+        buf_addz(out, "are the base URL and the name of the model right? Asked ");
+        add_address(ep, out);
+    } else if (status == 413) {
+        buf_addz(out, "the request is too large; --context-tokens makes it smaller");
+    } else if (status == 429 && f->class == FAIL_REQUEST) {
+        buf_addz(out, "the account's quota is used up; no waiting helps");
+    } else if (status == 429) {
+        buf_addz(out, "the endpoint wants fewer requests; try again later, or with --rpm, --tpm or "
+                      "--max-in-flight");
+    } else if (status >= 500) {
+        buf_addz(out, "the endpoint is in trouble; try again later");
+    } else if (status >= 300 && status < 400) {
+        buf_addz(out, "it sends elsewhere, where the key does not go; is the base URL right?");
+    }
 }
 
 /* Tells the note of a call that has ended: empty when there is nothing to add to the failure. */
-static void tell_note(const struct endpoint *ep, enum http_end end, struct str detail,
+static void tell_note(const struct llm_call *c, enum http_end end, struct str detail,
                       const struct wire_result *result)
 {
+    const struct endpoint *ep = c->endpoint;
     bool broke = end == HTTP_REFUSED || end == HTTP_TIMEOUT || end == HTTP_RESET;
     struct buf note = {0};
     struct buf plain = {0};
     if (ep->o.note == NULL) {
         return;
     }
-    int status = result->ok ? 0 : result->failure.status;
     if (broke) {
         buf_add(&note, detail);
-    } else if (status >= 300) {
-        buf_addz(&note, status_advice(status));
+    } else if (!result->ok) {
+        add_advice(ep, &result->failure, &note);
+    }
+    if (!result->ok && c->seen.n > 0) {
+        buf_addz(&note, note.n > 0 ? "; " : "");
+        buf_add(&note, buf_str(&c->seen));
     }
     ep->o.note(ep->o.note_ctx, without_key(ep, buf_str(&note), &plain));
     buf_free(&note);
     buf_free(&plain);
+}
+
+static int64_t tokens_of(const struct usage *u)
+{
+    return u->input < 0 || u->output < 0 ? -1 : u->input + u->output;
 }
 
 /* The sink's end may free the endpoint with all around it, so c alone is touched after it. */
@@ -164,8 +236,11 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
         c->decoder = wire_decoder_new(c->endpoint->o.format, 0, NULL, 0);
     }
     wire_decoder_end(c->decoder, end, end_text(end, detail), &result);
-    tell_note(c->endpoint, end, detail, &result);
+    tell_note(c, end, detail, &result);
     if (result.ok) {
+        if (c->endpoint->o.used != NULL) {
+            c->endpoint->o.used(c->endpoint->o.used_ctx, tokens_of(&result.reply.usage));
+        }
         c->sink.end(c->sink.ctx, &result.reply, NULL);
     } else {
         struct failure *f = &result.failure;
@@ -256,7 +331,7 @@ const char *endpoint_url_variable(enum wire_format f)
     return f == WIRE_MESSAGES ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
 }
 
-static const char *provider_url(enum wire_format f)
+const char *endpoint_provider_url(enum wire_format f)
 {
     switch (f) {
     case WIRE_CHAT:
@@ -268,17 +343,47 @@ static const char *provider_url(enum wire_format f)
 
 static bool has_path(struct str base)
 {
-    size_t scheme = str_find(base, STR("://"));
-    struct str rest = scheme == SIZE_MAX ? base : str_slice(base, scheme + 3, base.n);
-    return str_find(rest, STR("/")) != SIZE_MAX;
+    return str_find(behind_scheme(base), STR("/")) != SIZE_MAX;
 }
 
-/* base/wire_path, with /v1 between where base is only a host. A query stays behind the path; a base
+bool endpoint_is_azure(struct str base_url)
+{
+    static const char *const domains[] = {".openai.azure.com", ".cognitiveservices.azure.com",
+                                          ".services.ai.azure.com", ".openai.azure.us",
+                                          ".api.cognitive.microsoft.com"};
+    struct str host = behind_scheme(base_url);
+    host = str_slice(host, 0, str_find(host, STR("/")));
+    host = str_slice(host, 0, str_find(host, STR("?")));
+    host = str_slice(host, 0, str_find(host, STR(":")));
+    for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++) {
+        size_t n = strlen(domains[i]);
+        if (host.n > n && str_is_nocase(str_slice(host, host.n - n, host.n), domains[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What goes between a base and the format's path. Anthropic's SDKs add v1/messages to every base,
+ * so bases such as https://api.deepseek.com/anthropic are made for that. */
+static const char *middle_path(enum wire_format f, struct str base)
+{
+    bool azure = endpoint_is_azure(base);
+    if (f == WIRE_MESSAGES) {
+        return has_path(base) ? (str_ends(base, "/v1") ? "/" : "/v1/")
+               : azure        ? "/anthropic/v1/"
+                              : "/v1/";
+    }
+    return has_path(base) ? "/" : azure ? "/openai/v1/" : "/v1/";
+}
+
+/* base/wire_path, with /v1 between where middle_path says so. A query stays behind the path; a base
  * that names the whole path already is taken as it is. */
 static struct str full_url(struct arena *arena, enum wire_format f, struct str base_url)
 {
-    struct str base = base_url.n > 0 ? str_trim(base_url) : str_of(provider_url(f));
+    struct str base = base_url.n > 0 ? str_trim(base_url) : str_of(endpoint_provider_url(f));
     struct str path = str_of(wire_path(f));
+    base = str_slice(base, 0, str_find(base, STR("#")));
     size_t at = str_find(base, STR("?"));
     struct str query = str_slice(base, at, base.n);
     base = str_slice(base, 0, at);
@@ -290,7 +395,7 @@ static struct str full_url(struct arena *arena, enum wire_format f, struct str b
     size_t tail = base.n > path.n ? base.n - path.n : 0;
     bool whole = tail > 0 && base.p[tail - 1] == '/' && str_eq(str_slice(base, tail, base.n), path);
     if (!whole) {
-        buf_addz(&url, has_path(base) ? "/" : "/v1/");
+        buf_addz(&url, middle_path(f, base));
         buf_add(&url, path);
     }
     buf_add(&url, query);
@@ -299,31 +404,45 @@ static struct str full_url(struct arena *arena, enum wire_format f, struct str b
     return out;
 }
 
-static void add_header(struct endpoint *ep, struct str name, struct str value)
+/* Adds a header of ours unless the options bring one of that name. */
+static void add_header(struct endpoint *ep, const char *name, struct str value)
 {
-    ep->headers[ep->n_headers++] = (struct http_header){name, value};
+    if (http_header_get(ep->o.headers, ep->o.n_headers, name).p == NULL) {
+        ep->headers[ep->n_headers++] = (struct http_header){str_of(name), value};
+    }
 }
 
-/* The headers of every request. Sources: "Authentication" of the OpenAI and the Anthropic API
- * reference, "Versions" of the latter. */
-static void add_headers(struct endpoint *ep)
+static void add_key(struct endpoint *ep)
 {
-    add_header(ep, STR("Content-Type"), STR("application/json"));
-    if (ep->o.format == WIRE_MESSAGES) {
-        add_header(ep, STR("anthropic-version"), STR("2023-06-01"));
-    }
+    struct buf value = {0};
     if (ep->key.n == 0) {
         return;
     }
     if (ep->o.format == WIRE_MESSAGES) {
-        add_header(ep, STR("x-api-key"), ep->key);
-        return;
+        add_header(ep, "x-api-key", ep->key);
+    } else if (endpoint_is_azure(ep->url)) {
+        add_header(ep, "api-key", ep->key);
+    } else {
+        buf_addz(&value, "Bearer ");
+        buf_add(&value, ep->key);
+        add_header(ep, "Authorization", arena_str(ep->arena, buf_str(&value)));
+        buf_free(&value);
     }
-    struct buf value = {0};
-    buf_addz(&value, "Bearer ");
-    buf_add(&value, ep->key);
-    add_header(ep, STR("Authorization"), arena_str(ep->arena, buf_str(&value)));
-    buf_free(&value);
+}
+
+static void add_headers(struct endpoint *ep)
+{
+    const struct endpoint_options *o = &ep->o;
+    ep->headers = arena_array(ep->arena, OWN_HEADERS + o->n_headers, sizeof *ep->headers);
+    add_header(ep, "Content-Type", STR("application/json"));
+    add_key(ep);
+    if (o->format == WIRE_MESSAGES) {
+        add_header(ep, "anthropic-version", STR("2023-06-01"));
+    }
+    for (size_t i = 0; i < o->n_headers; i++) {
+        ep->headers[ep->n_headers++] = (struct http_header){
+            arena_str(ep->arena, o->headers[i].name), arena_str(ep->arena, o->headers[i].value)};
+    }
 }
 
 struct llm *llm_endpoint(struct transport *transport, const struct endpoint_options *o)
@@ -335,9 +454,12 @@ struct llm *llm_endpoint(struct transport *transport, const struct endpoint_opti
     ep->arena = arena_new();
     ep->transport = transport;
     ep->o = *o;
+    ep->o.key_from = arena_str(ep->arena, o->key_from);
     ep->url = full_url(ep->arena, o->format, o->base_url);
     /* a file's newline would break the header */
     ep->key = arena_str(ep->arena, str_trim(o->api_key));
     add_headers(ep);
+    ep->o.headers = NULL; /* the caller's again */
+    ep->o.n_headers = 0;
     return &ep->llm;
 }

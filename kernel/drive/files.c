@@ -1,6 +1,7 @@
 #include "kernel/drive/files.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,8 +19,9 @@
 enum {
     READ_BYTES = 64 * 1024,
     TEMP_TRIES = 16,
+    LOCKS_BYTES_MAX = 1 << 20,
     WRITER_WAIT_MS = 2000, /* for somebody who writes to a named pipe */
-    FILES_OPEN_MAX = 1 << 20,
+    FILES_OPEN_MAX = 1 << 16,
     FILES_OPEN_GUESS = 256 /* where the system does not say */
 };
 
@@ -139,17 +141,57 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
     return rc;
 }
 
+/* Opens without waiting for somebody who writes to a pipe. Returns the descriptor or -1 with errno.
+ */
+static int open_to_read(const char *path)
+{
+    return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e)
 {
     if (strcmp(path, "-") == 0) {
         return read_open(arena, STDIN_FILENO, "standard input", max_bytes, out, e);
     }
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = open_to_read(path);
     if (fd < 0) {
         return cannot_open(e, path, errno);
     }
     int rc = read_open(arena, fd, path, max_bytes, out, e);
+    close(fd);
+    return rc;
+}
+
+/* Looked at when it is open, so that nobody puts another file in its place. */
+static int check_secret(int fd, const char *path, struct err *e)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return fail_io(e, path, "cannot read", errno);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "is a folder; a file was expected");
+    }
+    if (st.st_uid != geteuid()) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "belongs to another user; use a file of your own");
+    }
+    if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        return err_at(e, ERR_INPUT, path, 0, 0, "is open to others (mode %03o); chmod 600 it",
+                      (unsigned)(st.st_mode & 0777));
+    }
+    return 0;
+}
+
+int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+                     struct err *e)
+{
+    int fd = open_to_read(path);
+    if (fd < 0) {
+        return cannot_open(e, path, errno);
+    }
+    int rc = check_secret(fd, path, e);
+    rc = rc != 0 ? rc : read_open(arena, fd, path, max_bytes, out, e);
     close(fd);
     return rc;
 }
@@ -357,6 +399,36 @@ static int take_file(int fd, enum append_mode mode)
     return mode == APPEND_TRUNCATE && ftruncate(fd, 0) != 0 ? errno : 0;
 }
 
+/* The process that holds the lock of a line such as
+ * "1: FLOCK  ADVISORY  WRITE 708 08:01:13248 0 EOF"; 0 = the line is of another file. */
+static long holder_in(const char *line, ino_t file)
+{
+    long pid = 0;
+    unsigned major_id = 0, minor_id = 0;
+    uintmax_t inode = 0;
+    int n = sscanf(line, "%*d: FLOCK %*s %*s %ld %x:%x:%ju", &pid, &major_id, &minor_id, &inode);
+    return n == 4 && inode == (uintmax_t)file ? pid : 0;
+}
+
+/* The process that has a file locked, as Linux tells it; 0 = not known. */
+static long lock_holder(const char *path)
+{
+    struct arena *arena = arena_new();
+    struct str text = {NULL, 0};
+    struct stat st;
+    long holder = 0;
+    if (stat(path, &st) == 0 &&
+        file_read(arena, "/proc/locks", LOCKS_BYTES_MAX, &text, NULL) == 0) {
+        while (text.n > 0 && holder == 0) {
+            size_t end = str_find(text, STR("\n"));
+            holder = holder_in(arena_cstr(arena, str_slice(text, 0, end)), st.st_ino);
+            text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
+        }
+    }
+    arena_free(arena);
+    return holder;
+}
+
 static int open_failed(const char *path, int reason, struct err *e)
 {
     if (path_is_dir(path)) {
@@ -367,8 +439,13 @@ static int open_failed(const char *path, int reason, struct err *e)
                       "exists already and is not overwritten; remove it or name another file");
     }
     if (reason == EWOULDBLOCK) {
+        char who[40] = "";
+        long pid = lock_holder(path);
+        if (pid > 0) {
+            snprintf(who, sizeof who, " (process %ld)", pid);
+        }
         return err_at(e, ERR_IO, path, 0, 0,
-                      "another run is writing it; wait for its end or name another file");
+                      "another run is writing it%s; wait for its end or name another file", who);
     }
     return fail_io(e, path, "cannot write", reason);
 }
@@ -479,6 +556,39 @@ int dir_make(const char *path, struct err *e)
     return reason == 0 ? 0 : fail_io(e, path, "cannot make the folder", reason);
 }
 
+static int by_bytes(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+int dir_list(struct arena *arena, const char *path, const char *ending, struct str **out, size_t *n,
+             struct err *e)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        return errno == ENOENT    ? err_at(e, ERR_NOT_FOUND, path, 0, 0, "no such folder")
+               : errno == ENOTDIR ? err_at(e, ERR_INPUT, path, 0, 0, "is no folder")
+                                  : fail_io(e, path, "cannot read the folder", errno);
+    }
+    struct buf names = {0}; /* struct str */
+    for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
+        struct str name = str_of(d->d_name);
+        if (name.n > str_of(ending).n && name.p[0] != '.' && str_ends(name, ending)) {
+            struct str copy = arena_str(arena, name);
+            buf_add(&names, (struct str){(const char *)&copy, sizeof copy});
+        }
+    }
+    closedir(dir);
+    *n = names.n / sizeof **out;
+    *out = arena_array(arena, *n, sizeof **out);
+    if (*n > 0) {
+        memcpy(*out, names.p, names.n);
+        qsort(*out, *n, sizeof **out, by_bytes);
+    }
+    buf_free(&names);
+    return 0;
+}
+
 bool path_exists(const char *path)
 {
     return access(path, F_OK) == 0;
@@ -516,7 +626,7 @@ const char *path_join(struct arena *arena, const char *dir, const char *name)
     return arena_printf(arena, "%s%s%s", dir, has_slash ? "" : "/", name).p;
 }
 
-/* ---- clock and randomness ---- */
+/* ---- open files, clock, randomness ---- */
 
 size_t files_open_max(void)
 {

@@ -11,6 +11,12 @@
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e) MUST_CHECK;
 
+/* A secret: the whole file at `path`, which must belong to this user and be closed to all others
+ * (mode 0600 or less). ERR_NOT_FOUND, ERR_INPUT (open to others, another's, a folder), ERR_IO,
+ * ERR_LIMIT beyond max_bytes. */
+int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
+                     struct err *e) MUST_CHECK;
+
 /* Writes `data` beside path, flushes it to disk and renames it into place, so that path holds the
  * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
@@ -46,6 +52,10 @@ bool path_same(const char *a, const char *b);
 
 /* Creates a folder and its parents. ERR_IO, also when something else has the name. */
 int dir_make(const char *path, struct err *e) MUST_CHECK;
+/* The names in the folder `path` that end with `ending`, sorted by bytes, without hidden ones, into
+ * *out and *n (in arena). ERR_NOT_FOUND, ERR_INPUT (no folder), ERR_IO. */
+int dir_list(struct arena *arena, const char *path, const char *ending, struct str **out, size_t *n,
+             struct err *e) MUST_CHECK;
 bool path_exists(const char *path);
 bool path_is_dir(const char *path);
 bool path_is_file(const char *path); /* a regular one, or a link to one */
@@ -56,7 +66,7 @@ const char *path_dir(struct arena *arena, const char *path);
 const char *path_join(struct arena *arena, const char *dir, const char *name);
 
 /* How many files this process may have open: the system's soft limit, first raised to the hard one
- * (at most 2^20). */
+ * (at most 2^16). */
 size_t files_open_max(void);
 
 /* Unix time in milliseconds; random 64 bits from the system. */

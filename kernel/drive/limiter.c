@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "kernel/base/arena.h"
 #include "kernel/drive/endpoint.h"
@@ -13,6 +12,8 @@ enum {
     BYTES_PER_TOKEN = 4, /* of a request, before its answer says better */
     TOLD_MS_MIN = 1000   /* shorter waits are nobody's business */
 };
+
+#define NO_CALL UINT64_MAX
 
 struct limiter {
     struct sched *clock;
@@ -134,7 +135,7 @@ static void tell_cut(struct limiter *l, int status)
 {
     struct buf text = {0};
     buf_fmt(&text, "HTTP %d: at most %" PRId64 " at once from now on", status,
-            limits_in_flight(l->limits));
+            limits_in_flight_max(l->limits));
     tell(l, &text);
 }
 
@@ -275,6 +276,7 @@ struct transport *limiter_transport(struct limiter *l, struct transport *inner)
     t->transport.ops = &ops;
     t->limiter = l;
     t->inner = inner;
+    t->newest.number = NO_CALL;
     return &t->transport;
 }
 
@@ -282,6 +284,7 @@ void limiter_used(struct transport *transport, int64_t tokens)
 {
     struct limited *t = (struct limited *)transport;
     limits_used(t->limiter->limits, t->newest, tokens);
+    t->newest.number = NO_CALL; /* the next reply may be none of ours: a recording's */
 }
 
 /* ---- limiters ---- */

@@ -28,6 +28,6 @@ struct limiter *limiter_of(struct loop *loop);
  * `inner` count from when it starts. */
 struct transport *limiter_transport(struct limiter *l, struct transport *inner);
 
-/* The newest call of such a transport took so many tokens. */
+/* The newest call of such a transport took so many tokens; -1 = unknown: the estimate stays. */
 void limiter_used(struct transport *t, int64_t tokens);
 #endif

@@ -60,7 +60,7 @@ void limits_free(struct limits *l)
     }
 }
 
-int64_t limits_in_flight(const struct limits *l)
+int64_t limits_in_flight_max(const struct limits *l)
 {
     return l->most;
 }

@@ -19,9 +19,9 @@ enum limits_why {
     LIMITS_RPM,
     LIMITS_TPM,
     LIMITS_IN_FLIGHT,
-    LIMITS_PAUSE, /* the provider asked for one (Retry-After) */
-    LIMITS_REQUESTS /* the provider's own limits are used up */,
-    LIMITS_TOKENS
+    LIMITS_PAUSE,    /* the provider asked for one (Retry-After) */
+    LIMITS_REQUESTS, /* the provider's own limit of them is used up */
+    LIMITS_TOKENS    /* likewise */
 };
 
 /* How a call ended, for the number of calls at once. */
@@ -51,12 +51,13 @@ struct limits_ticket limits_start(struct limits *l, int64_t tokens, uint64_t now
 bool limits_answer(struct limits *l, struct limits_ticket t, int status,
                    const struct wire_quotas *q, uint64_t now);
 
-/* It took so many tokens, which count in the place of the estimate. Also after its end. */
+/* It took so many tokens, which count in the place of the estimate; -1 = unknown: that stays. Also
+ * after its end. */
 void limits_used(struct limits *l, struct limits_ticket t, int64_t tokens);
 
 /* It is over. As many good ends as calls may be in flight let one more be. */
 void limits_over(struct limits *l, enum limits_end how);
 
 /* How many calls may be in flight now. */
-int64_t limits_in_flight(const struct limits *l);
+int64_t limits_in_flight_max(const struct limits *l);
 #endif

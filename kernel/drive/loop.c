@@ -251,6 +251,28 @@ struct uv_loop_s *loop_uv(struct loop *l)
     return &l->uv;
 }
 
+/* ---- timers ---- */
+
+struct uv_timer_s *loop_timer_new(struct loop *l, void *data)
+{
+    uv_timer_t *timer = mem_zero(sizeof *timer);
+    int rc = uv_timer_init(loop_uv(l), timer);
+    assert(rc == 0);
+    (void)rc;
+    timer->data = data;
+    return timer;
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+void loop_timer_free(struct uv_timer_s *t)
+{
+    uv_close((uv_handle_t *)t, free_handle);
+}
+
 /* ---- watching ---- */
 
 struct loop_watch {

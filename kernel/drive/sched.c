@@ -1,14 +1,14 @@
 /* Invariants:
  * 1. Nothing is delivered from inside sched_post, sched_wake or sched_touch, only from a turn.
  * 2. `now` never passes something that is still to be delivered; so each thing comes exactly at its
- *    millisecond, under both clocks, however late the machine is.
+ *    millisecond, under each clock, however late the machine is.
  * 3. Within one millisecond tool results (order > 0) come by rising order; one that would come too
  *    late for that is put off by a millisecond.
  * 4. While a virtual clock is held nothing is delivered. */
 #include "kernel/drive/sched.h"
 
 #include "kernel/base/arena.h"
-#include "kernel/drive/loop.h"
+#include "kernel/drive/loop_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -209,11 +209,7 @@ static void follow_wall(struct sched *s, enum pace pace, uint32_t speed)
     s->pace = pace;
     s->speed = speed;
     set_base(s);
-    s->alarm = mem_zero(sizeof *s->alarm);
-    int rc = uv_timer_init(loop_uv(s->loop), s->alarm);
-    assert(rc == 0);
-    (void)rc;
-    s->alarm->data = s;
+    s->alarm = loop_timer_new(s->loop, s);
 }
 
 struct sched *sched_real(struct loop *loop)
@@ -239,11 +235,6 @@ void sched_make_real(struct sched *s)
     }
 }
 
-static void free_handle(uv_handle_t *handle)
-{
-    free(handle);
-}
-
 static void sched_destroy(struct sched *s)
 {
     for (size_t i = 0; i < s->n; i++) {
@@ -251,7 +242,7 @@ static void sched_destroy(struct sched *s)
     }
     free(s->heap);
     if (s->alarm != NULL) {
-        uv_close((uv_handle_t *)s->alarm, free_handle);
+        loop_timer_free(s->alarm);
     }
     free(s);
 }

@@ -33,7 +33,7 @@ void sched_skip(struct sched *s, uint64_t ms);
 /* Frees it; things still due are dropped. NULL allowed. */
 void sched_free(struct sched *s);
 
-/* Also for a paced one. */
+/* True for a paced one too. */
 bool sched_is_virtual(const struct sched *s);
 
 /* Milliseconds since it was made: the one authoritative now; constant during a callback. */

@@ -453,6 +453,14 @@ void session_approve(struct session *s, struct str call_id, enum decision decisi
     s->decided = sched_post(s->o.sched, 0, 0, on_decided, d);
 }
 
+void session_miss(struct session *s, struct str why)
+{
+    if (s->state == SESSION_WAITING) {
+        feed_miss(s, why);
+        drive(s);
+    }
+}
+
 void session_cancel(struct session *s, struct str reason)
 {
     switch (s->state) {

@@ -45,6 +45,10 @@ struct session *session_new(const struct session_options *o);
  * From inside `log` it takes effect when log has returned. */
 void session_cancel(struct session *s, struct str reason);
 
+/* Ends the run as a cassette miss, for what was asked by `ask` and is not recorded. Not from inside
+ * ask; nothing after the end. */
+void session_miss(struct session *s, struct str why);
+
 /* Decides about a call that `ask` has told. Ignored for any other. */
 void session_approve(struct session *s, struct str call_id, enum decision decision);
 

@@ -75,15 +75,19 @@ __attribute__((format(printf, 4, 5))) static int fail(const struct writer *w, co
     return code;
 }
 
-static int put_text(struct writer *w, const struct path *at, const char *key, const char *text)
+static int check_description(const struct writer *w, const struct path *at, const char *text)
 {
-    if (utf8_invalid_at(str_of(text)) != SIZE_MAX) {
-        return fail(w, at, ERR_INPUT, "its %s is not UTF-8", key);
+    bool good = utf8_invalid_at(str_of(text)) == SIZE_MAX;
+    return good ? 0 : fail(w, at, ERR_INPUT, "its description is not UTF-8");
+}
+
+static int put_description(struct writer *w, const struct path *at, const char *text)
+{
+    int rc = check_description(w, at, text);
+    if (rc == 0 && text != NULL && *text != '\0') {
+        json_put_text(&w->out, "description", str_of(text));
     }
-    if (text != NULL && *text != '\0') {
-        json_put_text(&w->out, key, str_of(text));
-    }
-    return 0;
+    return rc;
 }
 
 /* ---- one parameter ---- */
@@ -235,7 +239,7 @@ static int put_param(struct writer *w, const struct tool_param *p, const struct 
     }
     buf_char(&w->out, '{');
     json_put_text(&w->out, "type", str_of(types[p->type].word));
-    rc = put_text(w, at, "description", p->description);
+    rc = put_description(w, at, p->description);
     if (rc == 0) {
         rc = put_values(w, p, at);
     }
@@ -350,9 +354,6 @@ static int check_function(const struct tool_function *f, struct err *e)
     if (f->call == NULL) {
         return fail(&w, &at, ERR_INPUT, "it has no function; set `call`");
     }
-    if (utf8_invalid_at(str_of(f->description)) != SIZE_MAX) {
-        return fail(&w, &at, ERR_INPUT, "its description is not UTF-8");
-    }
     if ((int)f->tier < TIER_READ || f->tier > TIER_DANGER) {
         return fail(&w, &at, ERR_INPUT, "%d is no tier; TIER_READ, TIER_WRITE and TIER_DANGER are",
                     (int)f->tier);
@@ -361,7 +362,7 @@ static int check_function(const struct tool_function *f, struct err *e)
         return fail(&w, &at, ERR_INPUT, "max_output is 1 to %d, 0 for %d or -1 for no limit",
                     TOOL_CHARS_MAX, TOOL_OUTPUT_CHARS);
     }
-    return 0;
+    return check_description(&w, &at, f->description);
 }
 
 int toolset_add_function(struct toolset *t, const struct tool_function *f, struct err *e)

@@ -47,13 +47,21 @@ static void next_event(struct sse *s)
     s->handed_out = false;
 }
 
+/* Where the line ends, or s.n. By windows, so that lines with one kind of end are not searched for
+ * the other to the end of the text each time. */
 static size_t line_end(struct str s)
 {
-    size_t i = 0;
-    while (i < s.n && s.p[i] != '\n' && s.p[i] != '\r') {
-        i++;
+    enum { WINDOW_BYTES = 256 };
+    for (size_t at = 0; at < s.n; at += WINDOW_BYTES) {
+        struct str piece = str_slice(s, at, at + WINDOW_BYTES);
+        const char *lf = memchr(piece.p, '\n', piece.n);
+        size_t n = lf == NULL ? piece.n : (size_t)(lf - piece.p);
+        const char *cr = memchr(piece.p, '\r', n);
+        if (cr != NULL || lf != NULL) {
+            return at + (cr != NULL ? (size_t)(cr - piece.p) : n);
+        }
     }
-    return i;
+    return s.n;
 }
 
 /* Ends the current line. True when it completes an event, into *out. */

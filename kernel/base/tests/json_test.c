@@ -454,9 +454,11 @@ static void members_are_written(void)
     json_put_known(&out, "f", -1);
     json_put_known(&out, "g", 0);
     json_put_bool(&out, "h", true);
+    json_put_hash(&out, "i", UINT64_C(0xa0b1c2));
     buf_char(&out, '}');
     CU_ASSERT(str_is(buf_str(&out), "{\"a\":\"x\\\"y\",\"b\":\"\",\"c\":null,\"d\":\"\",\"e\":-1,"
-                                    "\"f\":null,\"g\":0,\"h\":true}"));
+                                    "\"f\":null,\"g\":0,\"h\":true,"
+                                    "\"i\":\"0000000000a0b1c2\"}"));
     buf_free(&out);
 }
 

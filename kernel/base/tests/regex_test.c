@@ -41,6 +41,31 @@ static void searches(void)
     CU_ASSERT_EQUAL(search("a", (struct str){NULL, 0}), 0);
 }
 
+/* From one place on, what is before it in sight: where, and how long. */
+static void finds_from_a_place_on(void)
+{
+    static const struct {
+        const char *pattern, *subject;
+        size_t from;
+        int want;
+        size_t at, n;
+    } cases[] = {
+        {"b+", "abbabbb", 0, 1, 1, 2}, {"b+", "abbabbb", 3, 1, 4, 3},
+        {"a", "abc", 1, 0, 0, 0},      {"^", "abc", 1, 0, 0, 0},
+        {"(?<=a)b", "ab", 1, 1, 1, 1}, {"", "abc", 3, 1, 3, 0},
+        {"\xc3\xa9", "x", 0, 0, 0, 0}, {"foo\\Kbar", "foobar", 0, 1, 3, 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct regex *r = NULL;
+        size_t at = 0, n = 0;
+        CU_ASSERT_EQUAL_FATAL(regex_new(str_of(cases[i].pattern), &r, NULL), 0);
+        CU_ASSERT_EQUAL(regex_find(r, str_of(cases[i].subject), cases[i].from, &at, &n),
+                        cases[i].want);
+        CU_ASSERT(at == cases[i].at && n == cases[i].n);
+        regex_free(r);
+    }
+}
+
 static void bad_patterns(void)
 {
     static const struct {
@@ -91,6 +116,8 @@ static void not_utf8(void)
     CU_ASSERT_EQUAL(search("a", STR("a\xc3")), 0);
 }
 
-TESTS(regex, {"regex_finds_anywhere", searches}, {"regex_refuses_bad_patterns", bad_patterns},
+TESTS(regex, {"regex_finds_anywhere", searches},
+      {"regex_finds_from_a_place_on", finds_from_a_place_on},
+      {"regex_refuses_bad_patterns", bad_patterns},
       {"regex_limits_the_work_of_a_search", work_is_limited},
       {"regex_does_not_match_what_is_not_utf8", not_utf8})

@@ -9,6 +9,8 @@
 
 #define PARTS "{\"their_details\":[{\"n\":1.50,\"text\":\"\\u00e9\"},null]}"
 
+enum { DEEP = 510 };
+
 static void say(uint64_t now, const char *text, const char *parts)
 {
     struct reply r = {.content = str_of(text), .parts = str_of(parts), .usage = USAGE_UNKNOWN};
@@ -46,6 +48,19 @@ static void only_parts_are_parts(void)
         CU_ASSERT_FALSE(hand_logged("\"parts\""));
         hand_tear_down();
     }
+    struct buf deep = {0}; /* a parser takes it, but not one deeper as it stands in a log */
+    buf_addz(&deep, "{\"a\":");
+    for (int i = 0; i < 2 * DEEP; i++) {
+        buf_char(&deep, i < DEEP ? '[' : ']');
+    }
+    buf_addz(&deep, "}");
+    buf_char(&deep, '\0');
+    hand_set_up();
+    hand_begin();
+    say(1, "well", deep.p);
+    CU_ASSERT_PTR_NULL(hand_message(0)->parts.p);
+    hand_tear_down();
+    buf_free(&deep);
     hand_set_up();
     hand_begin();
     say(1, "", PARTS);

@@ -676,6 +676,15 @@ void play_fork(struct play *p, const struct play *from, size_t bytes, size_t lin
     play_resume(p, bytes, lines_max, change, text);
 }
 
+size_t play_count_lines(struct str log)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < log.n; i++) {
+        n += log.p[i] == '\n';
+    }
+    return n;
+}
+
 void play_end(struct play *p)
 {
     kernel_free(p->k);

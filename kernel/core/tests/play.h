@@ -62,6 +62,9 @@ void play_fork(struct play *p, const struct play *from, size_t bytes, size_t lin
 /* The first fault, or NULL. */
 const char *play_fault(const struct play *p);
 
+/* How many whole lines a log has. */
+size_t play_count_lines(struct str log);
+
 void play_end(struct play *p);
 
 /* The tools of every play, made in arena; free them with play_free_tools. */

@@ -59,15 +59,6 @@ static int verify(const struct play *p, struct str log, size_t lines_max, struct
     return rc;
 }
 
-static size_t count_lines(struct str log)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < log.n; i++) {
-        n += log.p[i] == '\n';
-    }
-    return n;
-}
-
 /* ---- tests ---- */
 
 static void whole_logs_verify(void)
@@ -87,7 +78,7 @@ static void whole_logs_verify(void)
             printf("\nseed %llu: line %u: %s\n", (unsigned long long)seed, e.line, e.message);
         }
         CU_ASSERT_EQUAL(rc, 0);
-        CU_ASSERT_TRUE(out.bytes == log.n && out.lines == count_lines(log) && !out.torn);
+        CU_ASSERT_TRUE(out.bytes == log.n && out.lines == play_count_lines(log) && !out.torn);
         CU_ASSERT_EQUAL(out.missing.n, 0);
         buf_free(&out.missing);
         ends += p.ends;
@@ -119,7 +110,7 @@ static void cut_at(const struct play *p, uint64_t seed, size_t bytes)
                rc == 0 ? "other decisions than before" : "refused", e.line, e.message);
     }
     CU_ASSERT_TRUE(follows);
-    CU_ASSERT_TRUE(out.bytes <= bytes && out.lines == count_lines(prefix));
+    CU_ASSERT_TRUE(out.bytes <= bytes && out.lines == play_count_lines(prefix));
     CU_ASSERT_EQUAL(out.torn, bytes > 0 && prefix.p[bytes - 1] != '\n');
     buf_free(&out.missing);
 }
@@ -194,7 +185,7 @@ static void forks_keep_their_prefix(void)
         struct play p;
         struct rng rng;
         played(&p, &rng, seed, CUT_EVENTS, seed % 2 == 1);
-        size_t lines = count_lines(buf_str(&p.log));
+        size_t lines = play_count_lines(buf_str(&p.log));
         for (size_t n = 1; n <= lines && play_fault(&p) == NULL; n++) {
             struct play fork;
             size_t at = 0;
@@ -215,7 +206,7 @@ static void forks_keep_their_prefix(void)
 
 static size_t line_of(struct str log, size_t at)
 {
-    return count_lines(str_slice(log, 0, at)) + 1;
+    return play_count_lines(str_slice(log, 0, at)) + 1;
 }
 
 static size_t next_end_line(struct str log, size_t at)

@@ -18,8 +18,9 @@
 enum after {
     AFTER_CLOSE,
     AFTER_HANG,
-    AFTER_DRIP, /* a byte every so often, without end */
-    AFTER_NEXT  /* another request may follow */
+    AFTER_DRIP,  /* a byte every so often, without end */
+    AFTER_FLOOD, /* `flood` over and over */
+    AFTER_NEXT   /* another request may follow */
 };
 
 struct play {
@@ -36,16 +37,31 @@ static struct {
     struct loopback server;
     uv_timer_t later; /* to stop a call */
     struct play play;
-    struct buf shown; /* deltas */
-    struct buf said;  /* the reply's or failure's text */
-    struct buf noted; /* the transport's words */
+    struct buf flood;
+    struct transport_net net;
+    struct endpoint_options more; /* key_from, headers and format of the endpoint */
+    struct buf shown;             /* deltas */
+    struct buf said;              /* the reply's or failure's text */
+    struct buf noted;             /* the transport's words */
     struct failure failure;
     size_t ends;
     bool ok;
     bool stop_in_delta;
+    bool both;
+    struct loopback_peer *other;
 } t;
 
 static void send_next(uv_timer_t *pause);
+
+static void on_flooded(uv_write_t *write, int status)
+{
+    struct loopback_peer *p = write->data;
+    if (status != 0 || loopback_closing(p)) {
+        loopback_close(p);
+    } else {
+        send_next(&p->pause);
+    }
+}
 
 static void on_sent(uv_write_t *write, int status)
 {
@@ -70,12 +86,20 @@ static void send_next(uv_timer_t *pause)
     case AFTER_CLOSE: loopback_close(p); return;
     case AFTER_HANG: return;
     case AFTER_DRIP: loopback_send(p, " ", on_sent); return;
+    case AFTER_FLOOD: loopback_send_bytes(p, t.flood.p, t.flood.n, on_flooded); return;
     case AFTER_NEXT: p->at = 0; return;
     }
 }
 
 static void on_request(struct loopback_peer *p)
 {
+    if (t.other == NULL && t.both) {
+        t.other = p; /* the first of two that are answered together */
+        return;
+    }
+    if (t.both) {
+        send_next(&t.other->pause);
+    }
     send_next(&p->pause);
 }
 
@@ -117,6 +141,25 @@ static void on_note(void *ctx, struct str text)
     buf_add(&t.noted, text);
 }
 
+/* Without a server: what is asked is looked at before it would be sent. */
+static void begin_alone(void)
+{
+    memset(&t, 0, sizeof t);
+    t.loop = loop_new();
+    t.sched = sched_virtual(t.loop);
+}
+
+static void end_alone(void)
+{
+    sched_free(t.sched);
+    loop_free(t.loop); /* closes the connections, on which the server's side closes too */
+    buf_free(&t.server.request);
+    buf_free(&t.shown);
+    buf_free(&t.said);
+    buf_free(&t.noted);
+    buf_free(&t.flood);
+}
+
 static void begin(const char *const *pieces, enum after after)
 {
     memset(&t, 0, sizeof t);
@@ -129,12 +172,20 @@ static void begin(const char *const *pieces, enum after after)
 static void connect_with(int port, struct transport_limits limits, struct str key)
 {
     struct buf url = {0};
-    buf_fmt(&url, "http://127.0.0.1:%d", port);
-    struct endpoint_options o = {.format = WIRE_CHAT,
+    if (t.more.base_url.n == 0) {
+        buf_fmt(&url, "http://127.0.0.1:%d", port);
+    } else {
+        buf_fmt(&url, "%.*s", STR_FMT(t.more.base_url));
+    }
+    struct endpoint_options o = {.format = t.more.format,
                                  .base_url = buf_str(&url),
                                  .api_key = key,
+                                 .key_from = t.more.key_from,
+                                 .headers = t.more.headers,
+                                 .n_headers = t.more.n_headers,
                                  .sched = t.sched,
                                  .note = on_note};
+    transport_set_net(t.loop, &t.net);
     t.transport = transport_curl(t.loop, t.sched, limits);
     t.llm = llm_endpoint(t.transport, &o);
     buf_free(&url);
@@ -164,13 +215,8 @@ static void end(void)
 {
     t.llm->ops->free(t.llm);
     t.transport->ops->free(t.transport);
-    sched_free(t.sched);
     uv_close((uv_handle_t *)&t.server.listener, NULL);
-    loop_free(t.loop); /* closes the connections, on which the server's side closes too */
-    buf_free(&t.server.request);
-    buf_free(&t.shown);
-    buf_free(&t.said);
-    buf_free(&t.noted);
+    end_alone();
 }
 
 static const char *text(struct buf *b)
@@ -391,6 +437,274 @@ static void silence_is_a_timeout(void)
     }
 }
 
+/* Until TLS stands there is no connection. */
+static void unfinished_connection_is_a_timeout(void)
+{
+    static const char *const nothing[] = {NULL};
+    struct buf url = {0};
+    begin(nothing, AFTER_HANG);
+    buf_fmt(&url, "https://127.0.0.1:%d/v1", t.server.port);
+    t.more.base_url = buf_str(&url);
+    connect_to(t.server.port, (struct transport_limits){50, 0, 0, 600000});
+    ask(false);
+    loop_run(t.loop);
+    CHECK_TEXT(fail_name(t.failure.class), "timeout");
+    check_part(&t.noted, "connect=0.05 s passed");
+    buf_free(&url);
+    end();
+}
+
+/* What is no TLS at all, and a name that does not exist (RFC 6761). */
+static void no_connection_is_explained(void)
+{
+    static const char *const pieces[] = {"HTTP/1.1 200 OK\r\n\r\n", NULL};
+    static const struct {
+        const char *url, *noted;
+    } cases[] = {{"https://127.0.0.1:%d/v1", "speak https?"},
+                 {"http://nowhere.invalid/v1", "is the host's name right"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct buf url = {0};
+        begin(pieces, AFTER_CLOSE);
+        if (i == 0) {
+            buf_fmt(&url, "https://127.0.0.1:%d/v1", t.server.port);
+        } else {
+            buf_addz(&url, cases[i].url);
+        }
+        /* plain text is sent to whoever connects */
+        t.server.greets = true;
+        t.more.base_url = buf_str(&url);
+        connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+        ask(false);
+        loop_run(t.loop);
+        CHECK_TEXT(fail_name(t.failure.class), "connection");
+        check_part(&t.noted, cases[i].noted);
+        buf_free(&url);
+        end();
+    }
+}
+
+static void proxies_are_those_that_were_set(void)
+{
+    const char *pieces[] = {whole_answer("200 OK", "Content-Type: application/json\r\n", REPLY),
+                            NULL};
+    struct buf proxy = {0};
+    begin(pieces, AFTER_NEXT);
+    buf_fmt(&proxy, "http://user:pass@127.0.0.1:%d", t.server.port);
+    t.net = (struct transport_net){.http_proxy = buf_str(&proxy), .no_proxy = STR("127.0.0.1")};
+    t.more.base_url = STR("http://nowhere.invalid/v1");
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok);
+    check_part(&t.server.request, "POST http://nowhere.invalid/v1/chat/completions HTTP/1.1\r\n");
+    check_part(&t.server.request, "Proxy-Authorization: Basic dXNlcjpwYXNz\r\n");
+    end();
+    begin(pieces, AFTER_NEXT);
+    t.net = (struct transport_net){.http_proxy = STR("http://127.0.0.1:1"),
+                                   .no_proxy = STR("127.0.0.1")};
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok); /* not through it */
+    CU_ASSERT_EQUAL(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
+    t.net = (struct transport_net){.http_proxy = {NULL, 0}};
+    end();
+    begin(pieces, AFTER_NEXT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok); /* the environment is for others to read */
+    CU_ASSERT_EQUAL(unsetenv("http_proxy"), 0);
+    end();
+    buf_free(&proxy);
+}
+
+/* A body and headers without end, and a body that unpacks to far more than it is. */
+static void too_large_answers_are_cut_off(void)
+{
+    static const char *const body[] = {
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"a\":\"", NULL};
+    static const char *const head[] = {"HTTP/1.1 200 OK\r\n", NULL};
+    static const char *const coded[] = {
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\n\r\n",
+        NULL};
+    static const struct {
+        const char *const *pieces;
+        const char *flood;
+        const char *said, *noted;
+    } cases[] = {{body, "xxxxxxxxxxxxxxxx", "larger than 64 MiB", "bigger than"},
+                 {head, "X-A: xxxxxxxx\r\n", "", "headers"},
+                 {coded, NULL, "larger than 64 MiB", "bigger than"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        begin(cases[i].pieces, AFTER_FLOOD);
+        if (cases[i].flood == NULL) {
+            FILE *gzip = popen("head -c 80000000 /dev/zero | gzip -1", "r");
+            char part[4096];
+            CU_ASSERT_PTR_NOT_NULL_FATAL(gzip);
+            for (size_t n; (n = fread(part, 1, sizeof part, gzip)) > 0;) {
+                buf_add(&t.flood, (struct str){part, n});
+            }
+            CU_ASSERT_EQUAL(pclose(gzip), 0);
+        }
+        while (cases[i].flood != NULL && t.flood.n < (1 << 18)) {
+            buf_addz(&t.flood, cases[i].flood);
+        }
+        connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        check_part(&t.said, cases[i].said);
+        check_part(&t.noted, cases[i].noted);
+        end();
+    }
+}
+
+/* What a user reads beside the failure itself. */
+static void notes_say_what_to_try(void)
+{
+    static const struct {
+        const char *status, *headers, *body, *key;
+        const char *noted;
+    } cases[] = {
+        {"401 Unauthorized", "x-request-id: req_1\r\n", "{}", "k-12345",
+         "is the API key right? It is from MY_KEY; x-request-id req_1"},
+        {"401 Unauthorized", "request-id: req_2\r\ncf-ray: r\r\n", "{}", "",
+         "is the API key right? MY_KEY is not set; request-id req_2"},
+        {"404 Not Found", "cf-ray: 8c13-SYD\r\n", "{}", "k-12345",
+         "are the base URL and the name of the model right? Asked http://127.0.0.1:"},
+        {"404 Not Found", "cf-ray: 8c13-SYD\r\n", "{}", "k-12345", "; cf-ray 8c13-SYD"},
+        {"429 Too Many Requests", "", "{\"error\":{\"code\":\"insufficient_quota\"}}", "",
+         "quota is used up"},
+        {"429 Too Many Requests", "", "{}", "", "--rpm"},
+        {"503 Service Unavailable", "apim-request-id: a-1\r\n", "{}", "",
+         "in trouble; try again later; apim-request-id a-1"},
+        {"307 Temporary Redirect", "Location: https://b.example/v1?key=s3cret\r\n", "", "k-12345",
+         "is the base URL right?; to https://b.example/v1"},
+        {"200 OK", "x-request-id: req_3\r\n", "{\"error\":{\"message\":\"odd\"}}", "",
+         "x-request-id req_3"},
+        {"401 Unauthorized", "x-request-id: k-12345\r\n", "{}", "k-12345", "x-request-id REDACTED"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *pieces[] = {whole_answer(cases[i].status, cases[i].headers, cases[i].body),
+                                NULL};
+        begin(pieces, AFTER_NEXT);
+        t.more.key_from = STR("MY_KEY");
+        connect_with(t.server.port, TRANSPORT_LIMITS_DEFAULT, str_of(cases[i].key));
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        check_part(&t.noted, cases[i].noted);
+        CU_ASSERT_PTR_NULL(strstr(text(&t.noted), "s3cret"));
+        CU_ASSERT_EQUAL(t.server.requests, 1);
+        end();
+    }
+}
+
+/* How servers that speak OpenAI's format say that something is wrong. */
+static void other_servers_errors_are_understood(void)
+{
+    static const struct {
+        const char *status, *body;
+        enum fail_class class;
+        const char *said;
+    } cases[] = {
+        /* llama.cpp while it loads */
+        {"503 Service Unavailable",
+         "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
+         FAIL_OVERLOADED, "Loading model"},
+        /* vLLM */
+        {"400 Bad Request",
+         "{\"object\":\"error\",\"message\":\"max context is 4096\",\"type\":"
+         "\"BadRequestError\",\"param\":null,\"code\":400}",
+         FAIL_REQUEST, "max context is 4096"},
+        /* Ollama's own API, and behind /v1 */
+        {"404 Not Found", "{\"error\":\"model 'x' not found\"}", FAIL_REQUEST,
+         "model 'x' not found"},
+        {"404 Not Found",
+         "{\"error\":{\"message\":\"model 'x' not found\",\"type\":\"api_error\",\"param\":null,"
+         "\"code\":null}}",
+         FAIL_REQUEST, "model 'x' not found"},
+        /* OpenRouter: its code is a number */
+        {"429 Too Many Requests",
+         "{\"error\":{\"code\":429,\"message\":\"Rate limit exceeded\",\"metadata\":{}}}",
+         FAIL_RATE_LIMIT, "Rate limit exceeded"},
+        {"200 OK", "{\"error\":{\"code\":502,\"message\":\"Provider returned error\"}}",
+         FAIL_SERVER, "Provider returned error"},
+        /* Azure */
+        {"404 Not Found", "{\"error\":{\"code\":\"404\",\"message\":\"Resource not found\"}}",
+         FAIL_REQUEST, "Resource not found"},
+        {"401 Unauthorized",
+         "{\"statusCode\":401,\"message\":\"Access denied due to invalid subscription key\"}",
+         FAIL_AUTH, "Access denied"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *pieces[] = {whole_answer(cases[i].status, "", cases[i].body), NULL};
+        begin(pieces, AFTER_NEXT);
+        connect_with(t.server.port, TRANSPORT_LIMITS_DEFAULT, STR(""));
+        ask(false);
+        loop_run(t.loop);
+        CU_ASSERT_FALSE(t.ok);
+        CHECK_TEXT(fail_name(t.failure.class), fail_name(cases[i].class));
+        check_part(&t.said, cases[i].said);
+        CU_ASSERT_PTR_NULL(strstr(text(&t.server.request), "Authorization"));
+        end();
+    }
+}
+
+/* Nobody knows yet whether the first connection could be shared. */
+static void calls_do_not_wait_for_each_other(void)
+{
+    const char *pieces[] = {whole_answer("200 OK", "", REPLY), NULL};
+    begin(pieces, AFTER_NEXT);
+    t.both = true;
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_EQUAL(t.ends, 2);
+    CU_ASSERT_TRUE(t.ok);
+    CU_ASSERT_EQUAL(t.server.connections, 2);
+    end();
+}
+
+/* More calls than one hub takes; each ends. */
+static void many_calls_are_spread(void)
+{
+    const char *pieces[] = {whole_answer("200 OK", "", REPLY), NULL};
+    enum { MANY = 600 };
+    begin(pieces, AFTER_NEXT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    for (size_t round = 1; round <= 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            t.ends = 0;
+            ask(false);
+        }
+        loop_run(t.loop);
+        CU_ASSERT_EQUAL(t.ends, MANY);
+        CU_ASSERT_EQUAL(t.server.requests, round * MANY);
+        CU_ASSERT_TRUE(t.server.connections <= MANY); /* the second time over those of the first */
+    }
+    end();
+}
+
+/* Ollama's missing usage. */
+static void reply_without_usage_is_one(void)
+{
+    const char *pieces[] = {
+        whole_answer("200 OK", "",
+                     "{\"choices\":[{\"message\":{\"content\":\"Hi.\"},\"finish_reason\":"
+                     "\"stop\"}]}"),
+        NULL};
+    begin(pieces, AFTER_NEXT);
+    connect_to(t.server.port, TRANSPORT_LIMITS_DEFAULT);
+    ask(false);
+    loop_run(t.loop);
+    CU_ASSERT_TRUE(t.ok);
+    CHECK_TEXT(text(&t.said), "Hi.");
+    CHECK_TEXT(text(&t.noted), "");
+    end();
+}
+
 static void closed_port_is_refused(void)
 {
     static const char *const nothing[] = {NULL};
@@ -455,6 +769,12 @@ static struct http_call *capture_start(struct transport *transport, const struct
     t.server.requests++;
     buf_clear(&t.server.request);
     buf_add(&t.server.request, rq->url);
+    for (size_t i = 0; i < rq->n_headers; i++) {
+        buf_addz(&t.shown, "|");
+        buf_add(&t.shown, rq->headers[i].name);
+        buf_addz(&t.shown, ": ");
+        buf_add(&t.shown, rq->headers[i].value);
+    }
     return (struct http_call *)&t;
 }
 
@@ -482,26 +802,96 @@ static void addresses_are_made_whole(void)
         {WIRE_CHAT, "http://h:1/v1/chat/completions", "http://h:1/v1/chat/completions"},
         {WIRE_CHAT, "http://h:1/d/x?api-version=2",
          "http://h:1/d/x/chat/completions?api-version=2"},
+        {WIRE_CHAT, "http://h:1?k=v", "http://h:1/v1/chat/completions?k=v"},
+        {WIRE_CHAT, "http://h:1/v1/#top", "http://h:1/v1/chat/completions"},
+        {WIRE_RESPONSES, "", "https://api.openai.com/v1/responses"},
+        {WIRE_RESPONSES, "http://h:1/v1/", "http://h:1/v1/responses"},
+        {WIRE_MESSAGES, "", "https://api.anthropic.com/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1", "http://h:1/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1/v1/", "http://h:1/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1/v1/messages", "http://h:1/v1/messages"},
+        /* "Using the Anthropic API" of DeepSeek, "Claude in Microsoft Foundry" of Anthropic */
+        {WIRE_MESSAGES, "https://api.deepseek.com/anthropic",
+         "https://api.deepseek.com/anthropic/v1/messages"},
+        {WIRE_MESSAGES, "https://x.services.ai.azure.com/anthropic/",
+         "https://x.services.ai.azure.com/anthropic/v1/messages"},
+        {WIRE_MESSAGES, "https://x.services.ai.azure.com",
+         "https://x.services.ai.azure.com/anthropic/v1/messages"},
+        {WIRE_CHAT, "https://x.openai.azure.com",
+         "https://x.openai.azure.com/openai/v1/"
+         "chat/completions"},
+        {WIRE_RESPONSES, "https://x.openai.azure.com/openai/v1/",
+         "https://x.openai.azure.com/openai/v1/responses"},
+        {WIRE_CHAT, "https://x.openai.azure.com/openai/deployments/d?api-version=2024-10-21",
+         "https://x.openai.azure.com/openai/deployments/d/chat/completions?api-version="
+         "2024-10-21"},
+        {WIRE_CHAT, "https://openrouter.ai/api/v1",
+         "https://openrouter.ai/api/v1/"
+         "chat/completions"},
     };
     struct message hi = {.role = ROLE_USER, .content = STR("Hi.")};
     struct llm_request rq = {
         .model = STR("m-1"), .messages = &hi, .n_messages = 1, .max_tokens = -1};
     struct transport capture = {&capture_ops};
-    memset(&t, 0, sizeof t);
-    t.loop = loop_new();
-    t.sched = sched_virtual(t.loop);
+    begin_alone();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct endpoint_options o = {
             .format = cases[i].format, .base_url = str_of(cases[i].base), .sched = t.sched};
         struct llm *m = llm_endpoint(&capture, &o);
         struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){0});
         CHECK_TEXT(text(&t.server.request), cases[i].url);
+        buf_free(&t.shown);
         m->ops->stop(m, c);
         m->ops->free(m);
     }
-    sched_free(t.sched);
-    loop_free(t.loop);
-    buf_free(&t.server.request);
+    end_alone();
+}
+
+/* Sources: "Authentication" of OpenAI's and Anthropic's API references, "REST API reference" of
+ * Azure OpenAI. */
+static void headers_are_the_providers(void)
+{
+    const struct http_header own[] = {{STR("X-Title"), STR("t")},
+                                      {STR("anthropic-version"), STR("2030-01-01")}};
+    static const struct {
+        enum wire_format format;
+        const char *base, *key;
+        size_t n_own;
+        const char *headers;
+    } cases[] = {
+        {WIRE_CHAT, "http://h", "k-1", 0, "|Authorization: Bearer k-1"},
+        {WIRE_RESPONSES, "", "k-1", 1, "|Authorization: Bearer k-1|X-Title: t"},
+        {WIRE_CHAT, "http://h", "", 0, ""},
+        {WIRE_MESSAGES, "", "k-1", 0, "|x-api-key: k-1|anthropic-version: 2023-06-01"},
+        {WIRE_MESSAGES, "", "k-1", 2, "|x-api-key: k-1|X-Title: t|anthropic-version: 2030-01-01"},
+        {WIRE_CHAT, "https://X.OpenAI.Azure.com:443/openai/v1", "k-1", 0, "|api-key: k-1"},
+        {WIRE_CHAT, "https://x.openai.azure.com.evil.org/v1", "k-1", 0,
+         "|Authorization: Bearer k-1"},
+        {WIRE_CHAT, "https://openai.azure.com/v1", "k-1", 0, "|Authorization: Bearer k-1"},
+    };
+    struct message hi = {.role = ROLE_USER, .content = STR("Hi.")};
+    struct llm_request rq = {
+        .model = STR("m-1"), .messages = &hi, .n_messages = 1, .max_tokens = 10};
+    struct transport capture = {&capture_ops};
+    begin_alone();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct endpoint_options o = {.format = cases[i].format,
+                                     .base_url = str_of(cases[i].base),
+                                     .api_key = str_of(cases[i].key),
+                                     .headers = own,
+                                     .n_headers = cases[i].n_own,
+                                     .sched = t.sched};
+        struct llm *m = llm_endpoint(&capture, &o);
+        struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){0});
+        struct buf all = {0};
+        buf_fmt(&all, "|Content-Type: application/json%s", cases[i].headers);
+        CHECK_TEXT(text(&t.shown), text(&all));
+        buf_free(&all);
+        buf_free(&t.shown);
+        m->ops->stop(m, c);
+        m->ops->free(m);
+    }
+    end_alone();
 }
 
 static void broken_history_is_never_sent(void)
@@ -513,9 +903,7 @@ static void broken_history_is_never_sent(void)
     struct llm_request rq = {
         .model = STR("m-1"), .messages = messages, .n_messages = 2, .max_tokens = -1};
     struct transport capture = {&capture_ops};
-    memset(&t, 0, sizeof t);
-    t.loop = loop_new();
-    t.sched = sched_virtual(t.loop);
+    begin_alone();
     struct endpoint_options o = {.format = WIRE_CHAT, .sched = t.sched};
     struct llm *m = llm_endpoint(&capture, &o);
     struct llm_call *c = m->ops->start(m, &rq, (struct llm_sink){.end = on_end});
@@ -531,9 +919,7 @@ static void broken_history_is_never_sent(void)
     loop_run(t.loop);
     CU_ASSERT_EQUAL(t.ends, 1);
     m->ops->free(m);
-    sched_free(t.sched);
-    loop_free(t.loop);
-    buf_free(&t.said);
+    end_alone();
 }
 
 TESTS(endpoint, {"endpoint_makes_a_reply_of_a_json_answer", json_answer_is_a_reply},
@@ -547,4 +933,14 @@ TESTS(endpoint, {"endpoint_makes_a_reply_of_a_json_answer", json_answer_is_a_rep
       {"endpoint_is_silent_after_stop", stopped_call_is_silent},
       {"endpoint_may_be_stopped_from_its_own_delta", may_be_stopped_from_its_own_delta},
       {"endpoint_makes_addresses_whole", addresses_are_made_whole},
+      {"endpoint_sends_the_providers_headers", headers_are_the_providers},
+      {"endpoint_takes_a_connection_without_tls_for_a_timeout", unfinished_connection_is_a_timeout},
+      {"endpoint_explains_why_there_is_no_connection", no_connection_is_explained},
+      {"endpoint_uses_the_proxies_that_were_set", proxies_are_those_that_were_set},
+      {"endpoint_cuts_off_what_is_too_large", too_large_answers_are_cut_off},
+      {"endpoint_notes_say_what_to_try", notes_say_what_to_try},
+      {"endpoint_understands_other_servers_errors", other_servers_errors_are_understood},
+      {"endpoint_calls_do_not_wait_for_each_other", calls_do_not_wait_for_each_other},
+      {"endpoint_spreads_many_calls_and_keeps_their_connections", many_calls_are_spread},
+      {"endpoint_takes_a_reply_without_usage", reply_without_usage_is_one},
       {"endpoint_never_sends_a_broken_history", broken_history_is_never_sent})

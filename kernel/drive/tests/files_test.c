@@ -57,6 +57,56 @@ static void replacing_keeps_the_mode_and_leaves_no_other_file(void)
     arena_free(a);
 }
 
+/* As replacing, but with the mode of another file; without that file nothing is written. */
+static void swapping_takes_the_mode_of_another(void)
+{
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "f"), *like = in_dir(a, "like");
+    struct str got = {NULL, 0};
+    struct stat st;
+    struct err e;
+    check_error(file_swap(path, like, STR("x"), &e), ERR_IO, &e, "cannot write");
+    CU_ASSERT_FALSE(path_exists(path));
+    CU_ASSERT_EQUAL(file_replace(like, STR(""), NULL), 0);
+    CU_ASSERT_EQUAL(chmod(like, 0600), 0);
+    CU_ASSERT_EQUAL(file_replace(in_dir(a, "f.tmp"), STR("of one that was killed"), NULL), 0);
+    CU_ASSERT_EQUAL(file_swap(path, like, STR("x"), NULL), 0);
+    CU_ASSERT_EQUAL(file_swap(path, like, STR("new"), NULL), 0);
+    CU_ASSERT_EQUAL(file_read(a, path, 9, &got, NULL), 0);
+    CU_ASSERT_TRUE(str_is(got, "new"));
+    CU_ASSERT_EQUAL(stat(path, &st), 0);
+    CU_ASSERT_EQUAL(st.st_mode & 0777, 0600);
+    CU_ASSERT_FALSE(path_exists(in_dir(a, "f.tmp")));
+    arena_free(a);
+}
+
+static void secrets_are_closed_to_others(void)
+{
+    static const struct {
+        mode_t mode;
+        int rc;
+    } cases[] = {{0600, 0},         {0400, 0},         {0640, ERR_INPUT},
+                 {0604, ERR_INPUT}, {0610, ERR_INPUT}, {0601, ERR_INPUT}};
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "key");
+    struct err e = {.message = ""};
+    struct str got;
+    check_error(file_read_secret(a, path, 9, &got, &e), ERR_NOT_FOUND, &e, "no such file");
+    check_error(file_read_secret(a, testing_dir(), 9, &got, &e), ERR_INPUT, &e, "folder");
+    CU_ASSERT_EQUAL(file_replace(path, STR("k-1"), NULL), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        e.message[0] = '\0';
+        CU_ASSERT_EQUAL(chmod(path, cases[i].mode), 0);
+        check_error(file_read_secret(a, path, 3, &got, &e), cases[i].rc, &e,
+                    cases[i].rc == 0 ? "" : "chmod 600");
+    }
+    CU_ASSERT_EQUAL(chmod(path, 0600), 0);
+    CU_ASSERT_EQUAL(file_read_secret(a, path, 3, &got, &e), 0);
+    CU_ASSERT_TRUE(str_is(got, "k-1"));
+    check_error(file_read_secret(a, path, 2, &got, &e), ERR_LIMIT, &e, "at most 2");
+    arena_free(a);
+}
+
 static void says_why_it_cannot_read(void)
 {
     struct arena *a = arena_new();
@@ -301,6 +351,8 @@ static void randomness_differs(void)
 TESTS(files, {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
       {"files_replaced_keep_their_mode_and_leave_no_other_file",
        replacing_keeps_the_mode_and_leaves_no_other_file},
+      {"files_swapped_take_the_mode_of_another", swapping_takes_the_mode_of_another},
+      {"files_that_are_secret_are_closed_to_others", secrets_are_closed_to_others},
       {"files_say_why_they_cannot_be_read", says_why_it_cannot_read},
       {"files_that_are_pipes_want_somebody_at_the_other_end", pipes_want_somebody_at_the_other_end},
       {"files_that_are_sockets_are_refused", a_socket_is_no_file},

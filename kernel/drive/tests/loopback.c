@@ -35,11 +35,16 @@ void loopback_close(struct loopback_peer *p)
 
 void loopback_send(struct loopback_peer *p, const char *text, uv_write_cb sent)
 {
+    loopback_send_bytes(p, text, strlen(text), sent);
+}
+
+void loopback_send_bytes(struct loopback_peer *p, const char *bytes, size_t n, uv_write_cb sent)
+{
     union {
         const char *from;
         char *to; /* libuv does not write there */
-    } bytes = {text};
-    uv_buf_t out = uv_buf_init(bytes.to, (unsigned)strlen(text));
+    } bytes_of = {bytes};
+    uv_buf_t out = uv_buf_init(bytes_of.to, (unsigned)n);
     uv_write(&p->write, (uv_stream_t *)&p->tcp, &out, 1, sent);
 }
 
@@ -72,7 +77,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *in)
         return;
     }
     buf_add(&p->got, (struct str){in->base, (size_t)n});
-    if (is_whole(buf_str(&p->got))) {
+    if (s->greets || is_whole(buf_str(&p->got))) {
         s->requests++;
         buf_clear(&s->request);
         buf_add(&s->request, buf_str(&p->got));
@@ -105,7 +110,7 @@ void loopback_start(struct loopback *s, uv_loop_t *loop)
     s->listener.data = s;
     CU_ASSERT_EQUAL_FATAL(uv_ip4_addr("127.0.0.1", 0, &address), 0);
     CU_ASSERT_EQUAL_FATAL(uv_tcp_bind(&s->listener, (struct sockaddr *)&address, 0), 0);
-    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&s->listener, 8, on_connection), 0);
+    CU_ASSERT_EQUAL_FATAL(uv_listen((uv_stream_t *)&s->listener, 1024, on_connection), 0);
     CU_ASSERT_EQUAL(uv_tcp_getsockname(&s->listener, (struct sockaddr *)&address, &size), 0);
     s->port = ntohs(address.sin_port);
     uv_unref((uv_handle_t *)&s->listener);

@@ -12,6 +12,7 @@ struct loopback_peer;
 struct loopback {
     int port;                                    /* of 127.0.0.1, once started */
     void (*on_request)(struct loopback_peer *p); /* a whole request has come: it is `request` */
+    bool greets; /* the first bytes of any kind count as a request */
     size_t connections;
     size_t requests;
     struct buf request; /* the newest; freed by the test */
@@ -35,6 +36,9 @@ void loopback_start(struct loopback *s, uv_loop_t *loop);
 
 /* Sends text, then calls sent with write->data = p. */
 void loopback_send(struct loopback_peer *p, const char *text, uv_write_cb sent);
+
+/* The same with n bytes of any kind, which must live until then. */
+void loopback_send_bytes(struct loopback_peer *p, const char *bytes, size_t n, uv_write_cb sent);
 
 /* Closes the connection, once, and frees it. */
 void loopback_close(struct loopback_peer *p);

@@ -59,6 +59,52 @@ static void comes_by_time_then_order_then_posting(void)
     }
 }
 
+/* The same things at the same milliseconds as on a virtual clock, but not before their time. */
+static void a_paced_clock_waits_for_the_wall(void)
+{
+    uint64_t start = uv_hrtime();
+    begin(false);
+    sched_free(t.sched);
+    t.sched = sched_paced(t.loop, 2000); /* twice as fast */
+    CU_ASSERT(sched_is_virtual(t.sched));
+    sched_post(t.sched, 60, 0, note, C);
+    sched_wake(t.sched, 20, note, W);
+    sched_post(t.sched, 20, 1, note, A);
+    sched_skip(t.sched, 1000); /* what is due then comes a second late by its own clock */
+    loop_run(t.loop);
+    expect("a@1000 wake@1000 c@1000 ");
+    sched_post(t.sched, 60, 0, note, B);
+    loop_run(t.loop);
+    expect("b@1060 ");
+    CU_ASSERT(uv_hrtime() - start >= UINT64_C(29) * 1000 * 1000);
+    end();
+}
+
+static void go_real(void *arg)
+{
+    note(arg);
+    sched_make_real(t.sched);
+    sched_post(t.sched, 15, 0, note, B);
+}
+
+/* Hours pass at once until it is real, then it goes on from there. */
+static void a_virtual_clock_becomes_real(void)
+{
+    uint64_t start = uv_hrtime();
+    begin(false);
+    sched_post(t.sched, 7200000, 0, go_real, A);
+    sched_post(t.sched, 7200010, 0, note, C);
+    loop_run(t.loop);
+    expect("a@7200000 c@7200010 b@7200015 ");
+    CU_ASSERT_FALSE(sched_is_virtual(t.sched));
+    CU_ASSERT(uv_hrtime() - start >= UINT64_C(14) * 1000 * 1000);
+    sched_make_real(t.sched);
+    sched_post(t.sched, 0, 0, note, C);
+    loop_run(t.loop);
+    CU_ASSERT(str_starts(buf_str(&t.seen), "c@72000"));
+    end();
+}
+
 static void nothing_comes_from_inside_post(void)
 {
     begin(false);
@@ -300,7 +346,9 @@ static void watching_tells_what_can_be_read(void)
     loop_free(loop);
 }
 
-TESTS(sched, {"sched_comes_by_time_then_order_then_posting", comes_by_time_then_order_then_posting},
+TESTS(sched, {"sched_waits_for_the_wall_where_it_is_paced", a_paced_clock_waits_for_the_wall},
+      {"sched_becomes_real_where_it_stands", a_virtual_clock_becomes_real},
+      {"sched_comes_by_time_then_order_then_posting", comes_by_time_then_order_then_posting},
       {"sched_delivers_nothing_from_inside_post", nothing_comes_from_inside_post},
       {"sched_forgets_what_is_cancelled", cancelled_things_do_not_come},
       {"sched_puts_a_lower_order_off_after_a_higher",
