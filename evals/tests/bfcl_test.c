@@ -112,6 +112,42 @@ static void plain_strings(void)
     work_free(&w);
 }
 
+/* Python's ==. */
+static void equals(void)
+{
+    static const struct {
+        const char *a, *b;
+        bool want;
+    } cases[] = {{"1", "1.0", true},
+                 {"1", "True", true},
+                 {"0.0", "False", true},
+                 {"1", "'1'", false},
+                 {"None", "0", false},
+                 {"(1, 2)", "[1, 2]", false},
+                 {"[(1, 2)]", "[[1, 2]]", false},
+                 {"[1, [2.0]]", "[1.0, [2]]", true},
+                 {"{'a': 1, 'b': 2}", "{'b': 2.0, 'a': True}", true},
+                 {"{'a': 1}", "{'a': 1, 'b': 2}", false},
+                 {"9007199254740993", "9007199254740993.0", false},
+                 {"10**22", "1e22", true},
+                 {"10**23", "1e23", false},
+                 {"1e999-1e999", "1e999-1e999", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bfcl_work w = work_new();
+        struct bfcl_calls calls;
+        struct str text = arena_printf(w.arena, "f(a=%s, b=%s)", cases[i].a, cases[i].b);
+        CU_ASSERT_FATAL(bfcl_read_text(&w, BFCL_PYTHON, text, &calls) == BFCL_READ);
+        const struct bfcl_value *a = bfcl_get(&calls.at[0].arguments, STR("a"));
+        const struct bfcl_value *b = bfcl_get(&calls.at[0].arguments, STR("b"));
+        CU_ASSERT_FATAL(a != NULL && b != NULL);
+        if (bfcl_equal(a, b) != cases[i].want || bfcl_equal(b, a) != cases[i].want) {
+            CU_FAIL("equal or not");
+            printf("  %s == %s\n", cases[i].a, cases[i].b);
+        }
+        work_free(&w);
+    }
+}
+
 /* ---- texts ---- */
 
 static void add_calls(struct bfcl_work *w, struct buf *out, const struct bfcl_calls *calls)
@@ -233,6 +269,25 @@ static void js_texts(void)
         {"f(a: 1)", NULL},
         {"f(a=3.0.0)", NULL}};
     check_texts(BFCL_JAVASCRIPT, cases, sizeof cases / sizeof cases[0]);
+}
+
+/* Python's tokenizer takes 200 brackets within each other. */
+static void brackets(void)
+{
+    for (int n = 198; n < 200; n++) {
+        struct bfcl_work w = work_new();
+        struct bfcl_calls calls;
+        struct buf text = {0};
+        buf_addz(&text, "[f(a=");
+        for (int i = 0; i < 2 * n; i++) {
+            buf_char(&text, i < n ? '[' : ']');
+        }
+        buf_addz(&text, ")]");
+        enum bfcl_reading r = bfcl_read_text(&w, BFCL_PYTHON, buf_str(&text), &calls);
+        CU_ASSERT(r == (n == 198 ? BFCL_READ : BFCL_UNREADABLE));
+        buf_free(&text);
+        work_free(&w);
+    }
 }
 
 static void nesting(void)
@@ -479,8 +534,9 @@ static void categories(void)
 TESTS(bfcl, {"bfcl_reads_doubles_as_IEEE_754_wants", doubles},
       {"bfcl_writes_doubles_with_the_fewest_digits", reprs},
       {"bfcl_compares_strings_in_their_plain_form", plain_strings},
-      {"bfcl_reads_texts_in_Python", python_texts}, {"bfcl_reads_texts_in_Java", java_texts},
-      {"bfcl_reads_texts_in_JavaScript", js_texts},
+      {"bfcl_takes_values_for_equal_as_Python", equals},
+      {"bfcl_reads_texts_in_Python", python_texts}, {"bfcl_takes_200_brackets_in_Python", brackets},
+      {"bfcl_reads_texts_in_Java", java_texts}, {"bfcl_reads_texts_in_JavaScript", js_texts},
       {"bfcl_refuses_texts_nested_without_end", nesting},
       {"bfcl_checks_one_call_as_the_official_checker", checks_one_call},
       {"bfcl_converts_values_of_Java_and_JavaScript", converts},
