@@ -147,11 +147,21 @@ static struct str unwrapped(struct str s)
     return s;
 }
 
+/* A list of texts alone is what some models give for a text. */
+static bool has_map(const struct val *list)
+{
+    for (size_t i = 0; val_is(list, VAL_ARRAY) && i < list->count; i++) {
+        if (list->items[i].kind == VAL_OBJECT && list->items[i].count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool bfcl_means_call(const struct bfcl_case *k, const struct bfcl_result *r)
 {
     if (r->calls != NULL || !val_is(r->result, VAL_STRING)) {
-        const struct val *list = r->calls != NULL ? r->calls : r->result;
-        return val_is(list, VAL_ARRAY) && list->count > 0;
+        return has_map(r->calls != NULL ? r->calls : r->result);
     }
     struct str text = unwrapped(r->result->text);
     for (size_t i = 0; i < k->functions->count; i++) {

@@ -101,6 +101,14 @@ static void unreadable_is_no_abstention(void)
                "{\"id\":\"p1\",\"valid\":true,\"error_type\":null}\n"
                "{\"category\":\"irrelevance\",\"total\":2,\"correct\":2,\"accuracy\":1.000000,"
                "\"own_correct\":1,\"differ\":1}\n");
+    write_text(dir, "irrelevance.jsonl",
+               "{\"id\":\"p0\",\"result\":[\"A text in a list.\"]}\n"
+               "{\"id\":\"p1\",\"result\":[{\"a.f\":\"{\\\"x\\\": 1\"}]}\n");
+    r = ASSAY_WITH(&o, "score", "bfcl", "--questions", "questions.jsonl", "--results",
+                   "irrelevance.jsonl", "--explain");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "p1: official valid, ours irrelevance_error:decoder_success");
+    CHECK_OUT(r, "2 of      2  1.000000  ours 1, 1 differ");
 }
 
 static void folders_and_summary(void)
