@@ -1,3 +1,4 @@
+/* How old a recording is, for people. */
 #include "cassettes/cassette.h"
 #include "kernel/drive/files.h"
 
@@ -20,13 +21,13 @@ bool cassette_is_young(const struct cassette *c, int64_t now_ms, int64_t max_ms,
 {
     int64_t started_ms;
     if (c->started_at.n == 0 || !time_parse(c->started_at, &started_ms)) {
-        buf_fmt(text, "%s: does not say when it was recorded, so its age is unknown", c->path);
+        buf_addz(text, "does not say when it was recorded, so its age is unknown");
         return false;
     }
     if (now_ms - started_ms <= max_ms) {
         return true;
     }
-    buf_fmt(text, "%s: was recorded ", c->path);
+    buf_addz(text, "was recorded ");
     add_age(text, now_ms - started_ms);
     buf_addz(text, " ago, and --max-age allows ");
     add_age(text, max_ms);

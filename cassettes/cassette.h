@@ -108,7 +108,7 @@ void cassette_free(struct cassette *c); /* NULL allowed */
 const struct interaction *cassette_session(const struct cassette *c, struct buf *why);
 
 /* How old a recording is at `now_ms` (Unix): false where it is older than max_ms, or does not say
- * when it began; why is appended to *text. */
+ * when it began; why is appended to *text, as it goes on behind "FILE: ". */
 bool cassette_is_young(const struct cassette *c, int64_t now_ms, int64_t max_ms, struct buf *text);
 
 /* Appends one interaction as YAML in our form. Never writes credentials: request headers are cut to
