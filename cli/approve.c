@@ -109,16 +109,18 @@ void approver_free(struct approver *a)
     }
 }
 
-/* The first rule that fits decides. */
+/* The first rule that fits decides. Behind one that may fit (its regular expression came to the
+ * match limit on what the model wrote) none does: a denial is not got past by a long argument. */
 bool approver_decides(const struct approver *a, struct str name, struct str arguments,
                       enum decision *decision)
 {
-    const struct args_match_options loose = {.ignore_extra = true};
+    bool unsure = false;
+    const struct args_match_options loose = {.ignore_extra = true, .unsure = &unsure};
     struct arena *arena = arena_new();
     struct val *args = NULL;
     bool found = false;
     bool parsed = json_parse(arena, NULL, arguments, &args, NULL) == 0;
-    for (size_t i = 0; parsed && !found && i < a->n_rules; i++) {
+    for (size_t i = 0; parsed && !found && !unsure && i < a->n_rules; i++) {
         const struct rule *r = &a->rules[i];
         if (str_eq(r->tool, name) &&
             (r->when == NULL || args_match_test(r->when, args, &loose, NULL))) {
