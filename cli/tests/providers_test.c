@@ -81,8 +81,8 @@ struct endpoint_case {
                   "\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
 #define RESPONSE(output)                                                                           \
     LOOPBACK_JSON                                                                                  \
-        "{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"completed\",\"model\":\"m\","     \
-        "\"output\":[" output "],\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
+    "{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"completed\",\"model\":\"m\","         \
+    "\"output\":[" output "],\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
 
 static const struct endpoint_case endpoint_cases[] = {
     {"anthropic",
