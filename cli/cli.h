@@ -222,6 +222,11 @@ int approver_new(struct loop *loop, const char *decisions, struct approver **out
                  struct err *e) MUST_CHECK;
 void approver_free(struct approver *a); /* NULL allowed */
 
+/* Warns of lines of the file that cannot hold: there is no such tool, or its tier (by enum
+ * tool_tier) is decided about otherwise, unasked. */
+void approver_check(const struct approver *a, const struct toolset *tools,
+                    const enum tier_policy *tiers);
+
 /* What the file of decisions says about a call: false where no line of it fits. */
 bool approver_decides(const struct approver *a, struct str name, struct str arguments,
                       enum decision *decision);
