@@ -65,6 +65,7 @@ struct recorder {
     struct recording_transport *transports;
     struct recording_toolbox *toolboxes;
     bool abandoned; /* what is stopped from now on is not written */
+    size_t before;  /* interactions of the cassette that is gone on with */
     size_t written;
     size_t first_cut; /* the interaction whose body was cut first; 0 = none */
     int rc;           /* the first error */
@@ -149,7 +150,7 @@ static void write_call(struct http_call *call, enum http_end end, struct str det
     (void)rc; /* a damaged body is kept as it came */
     append_interaction(r, it);
     if (call->cut && r->first_cut == 0) {
-        r->first_cut = r->written;
+        r->first_cut = r->before + r->written;
     }
 }
 
@@ -523,6 +524,7 @@ int recorder_new(const struct recorder_options *o, struct recorder **out, struct
 {
     struct recorder *r = mem_zero(sizeof *r);
     r->sched = o->sched;
+    r->before = o->after != NULL ? o->after->n : 0;
     int rc = o->after != NULL ? go_on(r, o, e) : start_file(r, o, e);
     if (rc != 0) {
         free(r);

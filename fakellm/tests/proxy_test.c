@@ -678,12 +678,14 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-static void flood_through(struct serve *v)
+static void flood_through(const struct serve_options *o, const char *path, const char *cut)
 {
+    struct err e = {0};
+    struct serve *v = serve_with(o);
     struct sched *sched = sched_real(t.loop);
     flood.client = transport_curl(t.loop, sched, (struct transport_limits){.endless = true});
     struct http_request rq = {.method = STR("GET"),
-                              .url = arena_printf(t.arena, "%.*s/v1/x", STR_FMT(serve_url(v)))};
+                              .url = arena_printf(t.arena, "%.*s%s", STR_FMT(serve_url(v)), path)};
     flood.call = flood.client->ops->start(
         flood.client, &rq, (struct http_sink){NULL, on_flood_head, on_flood_body, on_flood_end});
     while (!flood.over) {
@@ -691,20 +693,6 @@ static void flood_through(struct serve *v)
     }
     flood.client->ops->free(flood.client);
     sched_free(sched);
-}
-
-static void slow_reader(void)
-{
-    struct err e = {0};
-    begin();
-    memset(&flood, 0, sizeof flood);
-    flood.piece = mem_alloc(PIECE);
-    memset(flood.piece, 'x', PIECE);
-    uv_timer_init(loop_uv(t.loop), &flood.tick);
-    uv_timer_start(&flood.tick, on_tick, 1, 1);
-    t.upstream.on_request = on_flood_asked;
-    struct serve *v = serve_from(SERVE_RECORD);
-    flood_through(v);
     CU_ASSERT_EQUAL(flood.ended, HTTP_CLEAN);
     CU_ASSERT_EQUAL(flood.read, STREAM);
     CU_ASSERT_EQUAL(flood.stops, 5);
@@ -714,18 +702,60 @@ static void slow_reader(void)
     }
     int rc = serve_free(v, &e);
     CU_ASSERT_EQUAL(rc, ERR_NET);
-    CHECK_HAS(str_of(e.message), "interaction 1 is cut in the recording", true);
+    CHECK_HAS(str_of(e.message), cut, true);
+}
+
+static void flood_begin(void)
+{
+    begin();
+    memset(&flood, 0, sizeof flood);
+    flood.piece = mem_alloc(PIECE);
+    memset(flood.piece, 'x', PIECE);
+    uv_timer_init(loop_uv(t.loop), &flood.tick);
+    uv_timer_start(&flood.tick, on_tick, 1, 1);
+    t.upstream.on_request = on_flood_asked;
+}
+
+static void flood_finish(void)
+{
+    uv_close((uv_handle_t *)&flood.tick, on_listener_closed);
+    free(flood.piece);
+    finish();
+}
+
+static void slow_reader(void)
+{
+    flood_begin();
+    struct serve_options o = options(SERVE_RECORD);
+    flood_through(&o, "/v1/x", "interaction 1 is cut in the recording");
     struct str text = recorded();
     CU_ASSERT(text.n > 900000 && text.n < 1100000);
     CHECK_HAS(text, "the recording ends here: ", true);
-    v = serve_from(SERVE_REPLAY);
+    struct serve *v = serve_from(SERVE_REPLAY);
     t.upstream.on_request = on_asked;
     CU_ASSERT(talk(v, (struct str)BYTES("GET /v1/x HTTP/1.1\r\n" END "\r\n")).n > 900000);
     CHECK_HAS(buf_str(&t.notes), "the recording ends here: ", true);
     serve_end(v);
-    uv_close((uv_handle_t *)&flood.tick, on_listener_closed);
-    free(flood.piece);
-    finish();
+    flood_finish();
+}
+
+/* Through everything that may stand between the client and its upstream. */
+static void slow_reader_of_new_episodes(void)
+{
+    flood_begin();
+    struct serve_options o = options(SERVE_RECORD);
+    t.upstream.on_request = on_asked;
+    t.answer = (struct str)BYTES(OK "Content-Length: 2\r\n\r\n{}");
+    struct serve *v = serve_with(&o);
+    (void)talk(v, (struct str)BYTES("GET /v1/y HTTP/1.1\r\n" END "\r\n"));
+    serve_end(v);
+    t.upstream.on_request = on_flood_asked;
+    o.mode = CASSETTE_NEW_EPISODES;
+    o.limited = true;
+    flood_through(&o, "/v1/x", "interaction 2 is cut in the recording");
+    CHECK_HAS(recorded(), "/v1/y", true);
+    CHECK_HAS(recorded(), "the recording ends here: ", true);
+    flood_finish();
 }
 
 TESTS(proxy, {"proxy_passes_all_of_http_on_and_replays_it", passes},
@@ -735,4 +765,5 @@ TESTS(proxy, {"proxy_passes_all_of_http_on_and_replays_it", passes},
       {"proxy_breaks_where_its_upstream_does", upstream_breaks},
       {"proxy_never_asks_itself", own_address},
       {"proxy_replays_parallel_requests_by_what_they_ask", parallel},
-      {"proxy_makes_a_fast_upstream_wait_for_a_slow_client", slow_reader})
+      {"proxy_makes_a_fast_upstream_wait_for_a_slow_client", slow_reader},
+      {"proxy_makes_it_wait_behind_limiter_and_recordings_too", slow_reader_of_new_episodes})
