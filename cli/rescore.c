@@ -30,7 +30,7 @@ int score_run(int argc, char **argv)
     int rc = options_parse(options, sizeof options / sizeof options[0], argc, argv, &words, &e);
     if (rc == 0 && words.n != 1) {
         rc = err_set(&e, ERR_USAGE,
-                     "score wants the folder of one run: assay score RUN; assay "
+                     "score wants the folder of one run, or bfcl: assay score RUN; assay "
                      "score --help shows an example");
     }
     rc = rc != 0 ? rc
