@@ -63,10 +63,10 @@ static int check_clashes(const struct plan_item *sorted, size_t n, struct err *e
         const struct plan_item *a = &sorted[i - 1];
         const struct plan_item *b = &sorted[i];
         if (by_id(a, b) == 0) {
-            return err_at(e, ERR_INPUT, b->set->path, b->task->line, b->task->column,
+            return err_at(e, ERR_INPUT, b->task->path, b->task->line, b->task->column,
                           "the task %.*s is also in %s (line %u): expected ids that are unique "
                           "among the sets of one run; rename one or run the sets apart",
-                          STR_FMT(b->task->id), a->set->path, a->task->line);
+                          STR_FMT(b->task->id), a->task->path, a->task->line);
         }
     }
     return 0;
@@ -88,7 +88,7 @@ static int check_cassette_names(const struct plan *p, const struct plan_item *so
         struct plan_item key = {.task = &task};
         const struct plan_item *other = bsearch(&key, sorted, n, sizeof *sorted, by_id);
         if (other != NULL) {
-            rc = err_at(e, ERR_INPUT, other->set->path, other->task->line, other->task->column,
+            rc = err_at(e, ERR_INPUT, other->task->path, other->task->line, other->task->column,
                         "the task %.*s and trial %" PRId64 " of the task %.*s would share a "
                         "cassette: rename one of them",
                         STR_FMT(task.id), item->trial, STR_FMT(item->task->id));
@@ -327,14 +327,16 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
 
 /* ---- what the source needs ---- */
 
-static int check_script(const struct plan_item *item, struct err *e)
+/* checked: the script that was looked at last, which tasks in a row may share; may be NULL */
+static int check_script(const struct plan_item *item, const char **checked, struct err *e)
 {
     const struct golden_task *task = item->task;
-    if (item->trial > 1) {
+    bool again = *checked != NULL && task->fake != NULL && strcmp(*checked, task->fake) == 0;
+    if (item->trial > 1 || again) {
         return 0;
     }
     if (task->fake == NULL) {
-        return err_at(e, ERR_INPUT, item->set->path, task->line, task->column,
+        return err_at(e, ERR_INPUT, item->task->path, task->line, task->column,
                       "the task %.*s has no script to play: expected `fake: FILE`, or run the set "
                       "with --replay or a model",
                       STR_FMT(task->id));
@@ -342,6 +344,7 @@ static int check_script(const struct plan_item *item, struct err *e)
     struct fake_script *script = NULL;
     int rc = fake_load(task->fake, &script, e);
     fake_free(script);
+    *checked = task->fake;
     return rc;
 }
 
@@ -353,7 +356,7 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
     struct str id = item->task->id;
     int rc = 0;
     if (str_ends(id, ".failed")) {
-        rc = err_at(e, ERR_INPUT, item->set->path, item->task->line, item->task->column,
+        rc = err_at(e, ERR_INPUT, item->task->path, item->task->line, item->task->column,
                     "the id %.*s is the name that a failed recording gets; rename the task",
                     STR_FMT(id));
     } else if (o->how.mode == CASSETTE_NEW && path_exists(path)) {
@@ -394,6 +397,7 @@ static int check_programs(const struct eval_options *o, const struct plan *p, st
 
 static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
 {
+    const char *checked = NULL;
     int rc = check_source_options(o, e);
     if (rc == 0) {
         rc = check_programs(o, p, e);
@@ -403,7 +407,7 @@ static int check_source(const struct eval_options *o, const struct plan *p, stru
     }
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         if (o->source == EVAL_FAKE) {
-            rc = check_script(&p->items[i], e);
+            rc = check_script(&p->items[i], &checked, e);
         } else if (o->source == EVAL_RECORD) {
             rc = check_recording(o, &p->items[i], e);
         }

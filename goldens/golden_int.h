@@ -8,9 +8,12 @@ enum { GOLDEN_TOOLS_BUCKETS = 256 };
 
 /* A set with what it owns besides its arena. */
 struct golden_loaded {
-    struct golden_set set; /* first: golden_free gets its address */
-    struct doc doc;
-    const char *dir;                                  /* of the set's file */
+    struct golden_set set;                            /* first: golden_free gets its address */
+    struct doc doc;                                   /* of the file that is being loaded */
+    const char *dir;                                  /* of that file */
+    size_t cap;                                       /* room in set.tasks */
+    size_t files_cap;                                 /* and in set.files */
+    const struct include *within;                     /* the files that are being loaded */
     struct golden_tools *tools[GOLDEN_TOOLS_BUCKETS]; /* by hash of their source */
     struct golden_tools *first_tools;                 /* the same in order of their first use */
     struct golden_tools *last_tools;
@@ -18,6 +21,12 @@ struct golden_loaded {
     /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
     void (*wrong)(void *ctx, const struct err *e);
     void *wrong_ctx;
+};
+
+/* A file that is being loaded, and the one that includes it. */
+struct include {
+    const struct include *by; /* NULL = the set itself */
+    const char *path;
 };
 
 /* A toolset and what it was made from: tasks that name the same source share it. */
