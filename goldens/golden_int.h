@@ -63,6 +63,17 @@ void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
 /* Finds arguments (a map of matchers, NULL: none) that no call of the tool can meet. */
 void golden_check_args(const struct golden_report *r, const struct tool_spec *tool,
                        const struct val *args);
+/* Finds parameters that the tool requires and that the expected arguments of the call at `at` leave
+ * out: a call that the tool accepts would have more than is expected. */
+void golden_check_required(const struct golden_report *r, const struct tool_spec *tool,
+                           const struct val *args, const struct val *at);
+
+/* Finds expectations of a task that can never hold, or say nothing. */
+void golden_check_expect(const struct golden_report *r, const struct golden_task *t);
+void golden_check_answer(const struct golden_report *r, const struct golden_answer *a);
+
+/* Finds doubts about a set as a whole; the file of `r` does not count. */
+void golden_check_set(const struct golden_report *r, const struct golden_set *s);
 
 /* Calls found(ctx, number) for each number in a text for people: digits with thousands separators,
  * a decimal part, an exponent, a minus sign (also U+2212, also before a currency sign). A number
