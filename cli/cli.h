@@ -29,8 +29,8 @@ struct sub_verb {
  * are. */
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
-extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_trace;
+extern const struct verb verb_run, verb_init, verb_chat, verb_resume, verb_fork, verb_eval,
+    verb_golden, verb_cassette, verb_fake, verb_trace;
 
 /* ---- run.c ---- */
 

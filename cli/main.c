@@ -8,9 +8,9 @@
 #include "cli/cli.h"
 #include "kernel/base/text.h"
 
-static const struct verb *const verbs[] = {&verb_run,      &verb_chat, &verb_resume,
-                                           &verb_fork,     &verb_eval, &verb_golden,
-                                           &verb_cassette, &verb_fake, &verb_trace};
+static const struct verb *const verbs[] = {&verb_init, &verb_run,  &verb_chat,   &verb_resume,
+                                           &verb_fork, &verb_eval, &verb_golden, &verb_cassette,
+                                           &verb_fake, &verb_trace};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static int help(void)
