@@ -340,6 +340,9 @@ void tell_run_status(const struct rig_outcome *o);
  * with --replay turned into --record and `--mode all`. */
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
 
+/* Appends a space and a word as a POSIX shell takes it. */
+void shell_word(struct buf *out, const char *word);
+
 /* ---- tell.c: talking to people ---- */
 
 /* Says an error on stderr; returns the exit status that its code stands for. */

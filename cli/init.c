@@ -86,7 +86,9 @@ static bool tell_next(const char *dir)
     }
     buf_addz(&out, "\nnow:\n");
     if (!here) {
-        buf_fmt(&out, "  cd %s\n", dir);
+        buf_addz(&out, "  cd");
+        shell_word(&out, dir);
+        buf_char(&out, '\n');
     }
     buf_addz(&out, "  assay golden check first.golden.yaml\n"
                    "  assay eval first.golden.yaml --fake\n"

@@ -2,8 +2,7 @@
 
 #include "cli/cli.h"
 
-/* A word as a POSIX shell takes it. */
-static void add_word(struct buf *out, const char *word)
+void shell_word(struct buf *out, const char *word)
 {
     static const char safe[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
@@ -53,9 +52,9 @@ void mend_command(struct buf *out, const char *verb, int argc, char **argv)
             buf_addz(out, " --record");
         } else if (!words_only && strncmp(argv[i], "--replay=", 9) == 0) {
             buf_addz(out, " --record");
-            add_word(out, argv[i] + 9);
+            shell_word(out, argv[i] + 9);
         } else {
-            add_word(out, argv[i]);
+            shell_word(out, argv[i]);
         }
     }
 }

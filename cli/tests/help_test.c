@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const verbs[] = {"run",    "chat",     "resume", "fork", "eval",
-                                    "golden", "cassette", "fake",   "trace"};
+static const char *const verbs[] = {"init", "run",    "chat",     "resume", "fork",
+                                    "eval", "golden", "cassette", "fake",   "trace"};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void version(void)
