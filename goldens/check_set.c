@@ -167,18 +167,23 @@ static void check_tool_file(const struct golden_report *r, const struct golden_t
             mark(specs, n, x->forbid[j], named);
         }
     }
+    struct buf names = {0};
+    uint32_t line = 0;
     for (i = 0; calls && i < n; i++) {
-        struct golden_report here = {r->found, r->ctx, t->path};
-        uint32_t line = toolset_line(t->set, specs[i].name);
-        struct buf message = {0};
         if (!named[i] && !specs[i].terminal) {
-            buf_fmt(&message,
-                    "no task expects or forbids the tool \"%.*s\"; write a task for it, or take it "
-                    "out of the file",
-                    STR_FMT(specs[i].name));
-            golden_tell(&here, line, line == 0 ? 0 : 1, FINDING_WARNING, "unused_tool", &message);
+            line = line == 0 ? toolset_line(t->set, specs[i].name) : line;
+            buf_fmt(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_FMT(specs[i].name));
         }
     }
+    if (names.n > 0) {
+        struct golden_report here = {r->found, r->ctx, t->path};
+        struct buf message = {0};
+        buf_addz(&message, "no task expects or forbids a call of: ");
+        buf_add(&message, buf_str(&names));
+        buf_addz(&message, "; write tasks for them, or take them out of the file");
+        golden_tell(&here, line, line == 0 ? 0 : 1, FINDING_WARNING, "unused_tool", &message);
+    }
+    buf_free(&names);
     arena_free(scratch);
 }
 

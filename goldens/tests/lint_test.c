@@ -130,7 +130,7 @@ static const struct {
           "answer")},
     {EXPECT("answer: {schema: {}}"),
      SEES("13:20", "warning accepts_anything every JSON fits this schema; name a type and what is "
-                   "required")},
+                   "required, or write `schema: true`")},
     {EXPECT("calls: {mode: superset, list: []}"),
      SEES("13:42",
           "warning accepts_anything an empty list in this mode lets any calls through; name "
@@ -172,6 +172,7 @@ static const struct {
     {EXPECT("status: max_steps, limits: {steps: 4}"), ""},
     {EXPECT("answer: {all: [{contains: a}, {not: {contains: b}}]}"), ""},
     {EXPECT("answer: {not: {contains: sorry}}"), ""},
+    {EXPECT("answer: {schema: true}"), ""},
     {EXPECT("answer: {all: ['14 pieces', {contains: pieces}, {number: {value: 14}}]}"), ""},
     {"- {id: CONsole, prompt: p, expect: {no_calls: true}}\n", ""},
     {"- {id: com, prompt: p, expect: {no_calls: true}}\n", ""},
@@ -257,8 +258,8 @@ static void tools_that_nobody_expects_are_found(void)
     CU_ASSERT_EQUAL_FATAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), 0);
     golden_check(set, note_with_file, &found);
     cut_folder(&found, dir);
-    CHECK_TEXT(found.p, "tools.yaml:14:1 unused_tool no task expects or forbids the tool \"pay\"; "
-                        "write a task for it, or take it out of the file\n");
+    CHECK_TEXT(found.p, "tools.yaml:14:1 unused_tool no task expects or forbids a call of: pay; "
+                        "write tasks for them, or take them out of the file\n");
     buf_free(&found);
     golden_free(set);
     arena_free(arena);
