@@ -327,24 +327,30 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
 
 /* ---- what the source needs ---- */
 
+const char *plan_script(const struct eval_options *o, const struct golden_task *task)
+{
+    return o->script != NULL ? o->script : task->fake;
+}
+
 /* checked: the script that was looked at last, which tasks in a row may share; may be NULL */
-static int check_script(const struct plan_item *item, const char **checked, struct err *e)
+static int check_script(const struct eval_options *o, const struct plan_item *item,
+                        const char **checked, struct err *e)
 {
     const struct golden_task *task = item->task;
-    bool again = *checked != NULL && task->fake != NULL && strcmp(*checked, task->fake) == 0;
-    if (item->trial > 1 || again) {
+    const char *path = plan_script(o, task);
+    if (item->trial > 1 || (*checked != NULL && path != NULL && strcmp(*checked, path) == 0)) {
         return 0;
     }
-    if (task->fake == NULL) {
+    if (path == NULL) {
         return err_at(e, ERR_INPUT, item->task->path, task->line, task->column,
                       "the task %.*s has no script to play: expected `fake: FILE`, or run the set "
                       "with --replay or a model",
                       STR_FMT(task->id));
     }
     struct fake_script *script = NULL;
-    int rc = fake_load(task->fake, &script, e);
+    int rc = fake_load(path, &script, e);
     fake_free(script);
-    *checked = task->fake;
+    *checked = path;
     return rc;
 }
 
@@ -407,7 +413,7 @@ static int check_source(const struct eval_options *o, const struct plan *p, stru
     }
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         if (o->source == EVAL_FAKE) {
-            rc = check_script(&p->items[i], &checked, e);
+            rc = check_script(o, &p->items[i], &checked, e);
         } else if (o->source == EVAL_RECORD) {
             rc = check_recording(o, &p->items[i], e);
         }

@@ -104,7 +104,7 @@ static int start(struct trial *t, const struct plan *plan)
     struct str name = identity(t);
     struct rig_options rig = {.source = t->o->source,
                               .path = t->recording != NULL        ? t->recording
-                                      : t->o->source == EVAL_FAKE ? task->fake
+                                      : t->o->source == EVAL_FAKE ? plan_script(t->o, task)
                                                                   : t->cassette,
                               .base = t->recording != NULL ? t->cassette : NULL,
                               .how = t->o->how,

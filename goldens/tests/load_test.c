@@ -709,6 +709,10 @@ static void shipped_files_fit_their_schemas(void)
     struct arena *arena = arena_new();
     check_schema(arena, "goldens/schema/golden.schema.json", "goldens/quickstart.yaml");
     check_schema(arena, "goldens/schema/tools.schema.json", "goldens/quickstart/tools.yaml");
+    check_schema(arena, "goldens/schema/golden.schema.json", "goldens/order-desk/order-desk.yaml");
+    check_schema(arena, "goldens/schema/tools.schema.json", "goldens/order-desk/tools.yaml");
+    check_schema(arena, "goldens/schema/golden.schema.json", "cli/init/first.golden.yaml");
+    check_schema(arena, "goldens/schema/tools.schema.json", "cli/init/first.tools.yaml");
     arena_free(arena);
 }
 
