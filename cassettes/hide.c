@@ -1,28 +1,15 @@
-/* Hides what a user names: headers, and values at JSON paths (a part of RFC 9535: names, indexes,
- * wildcards). */
+/* Hides what a user names: headers, and values at JSON paths. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
-#include "kernel/base/text.h"
 
 #include <stdlib.h>
 
-enum { STEPS_MAX = 32, SECRETS_MAX = 10000 };
-
-/* One step of a path. */
-struct step {
-    enum { STEP_NAME, STEP_INDEX, STEP_ALL } kind;
-    struct str name;
-    size_t index;
-};
-
-struct path {
-    struct step steps[STEPS_MAX];
-    size_t n;
-};
+enum { SECRETS_MAX = 10000 };
 
 struct hider {
-    struct path *paths;
+    struct json_path *paths;
     size_t n_paths;
     uint64_t *secrets; /* hashes of those that were seen, in their order */
     size_t n_secrets;
@@ -30,81 +17,6 @@ struct hider {
     struct buf parts;
     struct str text; /* that the values at hand stand in */
 };
-
-/* ---- paths ---- */
-
-static int bad_path(struct str path, struct err *e)
-{
-    return err_set(e, ERR_USAGE,
-                   "--path wants names and indexes such as user, metadata.keys[0], "
-                   "messages[*].name, got \"%.*s\"",
-                   STR_FMT(utf8_prefix(path, 100)));
-}
-
-/* The next step of `path` at *at into *s; false where none is written there. */
-static bool next_step(struct str path, size_t *at, struct step *s)
-{
-    struct str rest = str_slice(path, *at, path.n);
-    if (str_starts(rest, "[")) {
-        size_t end = str_find(rest, STR("]"));
-        struct str inside = str_slice(rest, 1, end);
-        if (end == SIZE_MAX || inside.n == 0) {
-            return false;
-        }
-        *at += end + 1;
-        if (str_is(inside, "*")) {
-            s->kind = STEP_ALL;
-            return true;
-        }
-        char quote = inside.p[0];
-        if (quote == '"' || quote == '\'') {
-            s->kind = STEP_NAME;
-            s->name = str_slice(inside, 1, inside.n - 1);
-            return inside.n > 2 && inside.p[inside.n - 1] == quote;
-        }
-        int64_t index;
-        struct val number = {.kind = VAL_NUMBER, .text = inside};
-        for (size_t i = 0; i < inside.n; i++) {
-            if (inside.p[i] < '0' || inside.p[i] > '9') {
-                return false;
-            }
-        }
-        s->kind = STEP_INDEX;
-        bool good = inside.n < 10 && val_int(&number, &index);
-        s->index = good ? (size_t)index : 0;
-        return good;
-    }
-    size_t from = *at + (*at > 0 && str_starts(rest, ".") ? 1 : 0);
-    size_t end = from;
-    while (end < path.n && path.p[end] != '.' && path.p[end] != '[') {
-        end++;
-    }
-    if (end == from || (*at > 0 && from == *at)) {
-        return false;
-    }
-    s->name = str_slice(path, from, end);
-    s->kind = str_is(s->name, "*") ? STEP_ALL : STEP_NAME;
-    *at = end;
-    return true;
-}
-
-static int parse_path(struct str text, struct path *out, struct err *e)
-{
-    struct str path = str_trim(text);
-    size_t at = 0;
-    if (str_starts(path, "$.")) {
-        path = str_slice(path, 2, path.n);
-    } else if (str_starts(path, "$[")) {
-        path = str_slice(path, 1, path.n);
-    }
-    while (at < path.n) {
-        if (out->n == STEPS_MAX || !next_step(path, &at, &out->steps[out->n])) {
-            return bad_path(text, e);
-        }
-        out->n++;
-    }
-    return out->n == 0 || str_is(path, "$") ? bad_path(text, e) : 0;
-}
 
 /* ---- values ---- */
 
@@ -150,29 +62,26 @@ static void hide_value(struct hider *h, const struct val *v)
     }
     if (h->n_secrets <= SECRETS_MAX) {
         part.id = number_of(h, v->text);
-        buf_add(&h->parts, (struct str){(const char *)&part, sizeof part});
+        cassette_add_part(&h->parts, &part);
         h->hidden++;
     }
 }
 
-static void follow(struct hider *h, const struct path *path, size_t step, const struct val *v)
+static void follow(struct hider *h, const struct json_path *path, size_t step, const struct val *v)
 {
     if (step == path->n) {
         hide_value(h, v);
         return;
     }
     const struct step *s = &path->steps[step];
-    if (v->kind == VAL_OBJECT && s->kind != STEP_INDEX) {
-        for (size_t i = 0; i < v->count; i++) {
-            if (s->kind == STEP_ALL || str_eq(v->members[i].key, s->name)) {
-                follow(h, path, step + 1, &v->members[i].value);
-            }
+    for (size_t i = 0; v->kind == VAL_OBJECT && i < v->count; i++) {
+        if (cassette_step_to_key(s, v->members[i].key)) {
+            follow(h, path, step + 1, &v->members[i].value);
         }
-    } else if (v->kind == VAL_ARRAY && s->kind != STEP_NAME) {
-        for (size_t i = 0; i < v->count; i++) {
-            if (s->kind == STEP_ALL || i == s->index) {
-                follow(h, path, step + 1, &v->items[i]);
-            }
+    }
+    for (size_t i = 0; v->kind == VAL_ARRAY && i < v->count; i++) {
+        if (cassette_step_to_item(s, i)) {
+            follow(h, path, step + 1, &v->items[i]);
         }
     }
 }
@@ -255,27 +164,38 @@ static void hide_in(struct hider *h, const struct hiding *what, struct interacti
     cassette_move_chunks(it->chunks, it->n_chunks, &h->parts, it->chunks);
 }
 
+static int read_paths(struct hider *h, const struct hiding *what, struct arena *arena,
+                      struct err *e)
+{
+    int rc = 0;
+    h->paths = arena_array(arena, what->n_paths, sizeof *h->paths);
+    for (; h->n_paths < what->n_paths && rc == 0; h->n_paths++) {
+        rc = cassette_path_read(arena, what->paths[h->n_paths], &h->paths[h->n_paths], e);
+        if (rc == 0 && h->paths[h->n_paths].n == 0) {
+            rc = err_set(e, ERR_INPUT, "the path %.*s hides everything; name a part",
+                         STR_FMT(what->paths[h->n_paths]));
+        }
+    }
+    return rc;
+}
+
 int cassette_hide(struct cassette *c, const struct hiding *what, size_t *hidden, struct err *e)
 {
-    struct hider h = {.paths = mem_zero((what->n_paths + 1) * sizeof *h.paths),
-                      .n_paths = what->n_paths};
-    int rc = 0;
-    for (size_t i = 0; i < what->n_paths && rc == 0; i++) {
-        rc = parse_path(what->paths[i], &h.paths[i], e);
+    struct hider h = {0};
+    int rc = read_paths(&h, what, c->arena, e);
+    if (rc != 0) {
+        return rc;
     }
-    if (rc == 0) {
-        h.secrets = mem_alloc(SECRETS_MAX * sizeof *h.secrets);
-        for (size_t i = 0; i < c->n; i++) {
-            hide_in(&h, what, &c->items[i], c->arena);
-        }
-        *hidden = h.hidden;
+    h.secrets = mem_alloc(SECRETS_MAX * sizeof *h.secrets);
+    for (size_t i = 0; i < c->n; i++) {
+        hide_in(&h, what, &c->items[i], c->arena);
     }
+    *hidden = h.hidden;
     if (h.n_secrets > SECRETS_MAX) {
         rc = err_at(e, ERR_LIMIT, c->path, 0, 0,
                     "more than %d different values to hide; name a narrower path", SECRETS_MAX);
     }
     free(h.secrets);
-    free(h.paths);
     buf_free(&h.parts);
     return rc;
 }

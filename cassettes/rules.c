@@ -7,24 +7,14 @@
 #include "kernel/base/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { RULES_MAX = 64, STEPS_MAX = 64, RULE_BYTES_MAX = 4096, SHOWN_CHARS = 80 };
-
-enum step_kind { STEP_KEY, STEP_INDEX, STEP_ALL };
-
-struct step {
-    enum step_kind kind;
-    struct str key;
-    size_t index;
-};
+enum { RULES_MAX = 64, RULE_BYTES_MAX = 4096, SHOWN_CHARS = 80 };
 
 struct rule {
     enum cassette_rule_kind kind;
     struct str text; /* as it was given */
     struct str tool; /* of whose calls; n 0 = of requests */
-    struct step *steps;
-    size_t n_steps;
+    struct json_path path;
     struct regex *pattern; /* RULE_NORMALISE */
     struct str with;
 };
@@ -56,94 +46,6 @@ void cassette_rules_free(struct rules *r)
 
 /* ---- reading a rule ---- */
 
-static int bad_path(struct str path, size_t at, const char *expected, struct err *e)
-{
-    struct arena *scratch = arena_new();
-    int rc = err_set(e, ERR_INPUT,
-                     "the path %.*s is wrong at its character %zu: expected %s; paths look like "
-                     "metadata.user, messages[0].content, messages[*].name, [\"odd key\"]",
-                     STR_FMT(text_preview(scratch, path, SHOWN_CHARS)), at + 1, expected);
-    arena_free(scratch);
-    return rc;
-}
-
-/* What stands in brackets, behind the opening one at path.p[*at - 1]. */
-static int read_bracket(struct rules *r, struct str path, size_t *at, struct step *out,
-                        struct err *e)
-{
-    struct str rest = str_slice(path, *at, path.n);
-    struct val *key = NULL;
-    size_t n = 0;
-    if (rest.n > 0 && rest.p[0] == '"') {
-        for (n = 1; n < rest.n && rest.p[n] != '"'; n++) {
-            n += rest.p[n] == '\\';
-        }
-        n = n < rest.n ? n + 1 : rest.n;
-        if (json_parse(r->arena, NULL, str_slice(rest, 0, n), &key, NULL) != 0) {
-            return bad_path(path, *at, "a key as a JSON string", e);
-        }
-        *out = (struct step){STEP_KEY, key->text, 0};
-    } else if (rest.n > 0 && rest.p[0] == '*') {
-        *out = (struct step){.kind = STEP_ALL};
-        n = 1;
-    } else {
-        *out = (struct step){.kind = STEP_INDEX};
-        for (; n < rest.n && n < 9 && rest.p[n] >= '0' && rest.p[n] <= '9'; n++) {
-            out->index = out->index * 10 + (size_t)(rest.p[n] - '0');
-        }
-        if (n == 0) {
-            return bad_path(path, *at, "a number, * or a key in quotes", e);
-        }
-    }
-    if (n >= rest.n || rest.p[n] != ']') {
-        return bad_path(path, *at + n, "]", e);
-    }
-    *at += n + 1;
-    return 0;
-}
-
-static int read_step(struct rules *r, struct str path, size_t *at, struct step *out, struct err *e)
-{
-    if (path.p[*at] == '[') {
-        ++*at;
-        return read_bracket(r, path, at, out, e);
-    }
-    if (path.p[*at] == '.' && *at > 0) {
-        ++*at;
-    }
-    size_t from = *at;
-    while (*at < path.n && strchr(".[]\"*", path.p[*at]) == NULL) {
-        ++*at;
-    }
-    *out = (struct step){STEP_KEY, arena_str(r->arena, str_slice(path, from, *at)), 0};
-    return *at == from ? bad_path(path, from, "a key", e) : 0;
-}
-
-/* "$" is the whole, and may stand before every path. */
-static int read_path(struct rules *r, struct str path, struct rule *rule, struct err *e)
-{
-    struct step steps[STEPS_MAX];
-    size_t at = str_starts(path, "$") ? 1 : 0;
-    if (path.n == 0) {
-        return bad_path(path, 0, "a path; $ is the whole", e);
-    }
-    while (at < path.n) {
-        if (rule->n_steps == STEPS_MAX) {
-            return err_set(e, ERR_LIMIT, "a path of more than %d steps", STEPS_MAX);
-        }
-        int rc = read_step(r, path, &at, &steps[rule->n_steps], e);
-        if (rc != 0) {
-            return rc;
-        }
-        rule->n_steps++;
-    }
-    rule->steps = arena_array(r->arena, rule->n_steps, sizeof *rule->steps);
-    if (rule->n_steps > 0) {
-        memcpy(rule->steps, steps, rule->n_steps * sizeof *steps);
-    }
-    return 0;
-}
-
 /* "tool:NAME:" before a path. */
 static struct str take_tool(struct str text, struct str *tool)
 {
@@ -171,7 +73,7 @@ static int read_normaliser(struct rules *r, struct str text, struct rule *rule, 
                        STR_FMT(text_preview(r->arena, rule->text, SHOWN_CHARS)));
     }
     rule->with = str_slice(text, arrow + 2, text.n);
-    int rc = read_path(r, str_slice(text, 0, eq), rule, e);
+    int rc = cassette_path_read(r->arena, str_slice(text, 0, eq), &rule->path, e);
     return rc != 0 ? rc : regex_new(str_slice(text, eq + 1, arrow), &rule->pattern, e);
 }
 
@@ -190,8 +92,9 @@ int cassette_rules_add(struct rules *r, enum cassette_rule_kind kind, struct str
     struct rule *rule = &r->items[r->n];
     *rule = (struct rule){.kind = kind, .text = arena_str(r->arena, text)};
     struct str path = take_tool(rule->text, &rule->tool);
-    int rc = kind == RULE_IGNORE ? read_path(r, path, rule, e) : read_normaliser(r, path, rule, e);
-    if (rc == 0 && kind == RULE_IGNORE && rule->n_steps == 0) {
+    int rc = kind == RULE_IGNORE ? cassette_path_read(r->arena, path, &rule->path, e)
+                                 : read_normaliser(r, path, rule, e);
+    if (rc == 0 && kind == RULE_IGNORE && rule->path.n == 0) {
         rc = err_set(e, ERR_INPUT, "the path %.*s leaves nothing to compare; name a part",
                      STR_FMT(path));
     }
@@ -272,11 +175,11 @@ static bool rewrite(struct arena *arena, const struct rule *rule, size_t step, c
 static void rewrite_items(struct arena *arena, const struct rule *rule, size_t step,
                           const struct val *v, struct val *out)
 {
-    const struct step *s = &rule->steps[step];
+    const struct step *s = &rule->path.steps[step];
     out->items = arena_array(arena, v->count, sizeof *out->items);
     for (size_t i = 0; i < v->count; i++) {
         out->items[i] = v->items[i];
-        if ((s->kind == STEP_ALL || (s->kind == STEP_INDEX && s->index == i)) &&
+        if (cassette_step_to_item(s, i) &&
             !rewrite(arena, rule, step + 1, &v->items[i], &out->items[i])) {
             out->items[i] = (struct val){.kind = VAL_NULL};
         }
@@ -286,14 +189,14 @@ static void rewrite_items(struct arena *arena, const struct rule *rule, size_t s
 static void rewrite_members(struct arena *arena, const struct rule *rule, size_t step,
                             const struct val *v, struct val *out)
 {
-    const struct step *s = &rule->steps[step];
+    const struct step *s = &rule->path.steps[step];
     out->members = arena_array(arena, v->count, sizeof *out->members);
     out->count = 0;
     for (size_t i = 0; i < v->count; i++) {
         struct member *m = &out->members[out->count];
         bool kept = true;
         *m = v->members[i];
-        if (s->kind == STEP_ALL || (s->kind == STEP_KEY && str_eq(s->key, m->key))) {
+        if (cassette_step_to_key(s, m->key)) {
             kept = rewrite(arena, rule, step + 1, &v->members[i].value, &m->value);
         }
         out->count += kept ? 1 : 0;
@@ -305,7 +208,7 @@ static bool rewrite(struct arena *arena, const struct rule *rule, size_t step, c
                     struct val *out)
 {
     *out = *v;
-    if (step == rule->n_steps) {
+    if (step == rule->path.n) {
         if (rule->kind == RULE_IGNORE) {
             return false;
         }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cassettes/cassette.h"
+#include "cassettes/edit.h"
 #include "cli/cli.h"
 #include "kernel/drive/files.h"
 
@@ -72,12 +72,12 @@ static int redact_loaded(const struct redacting *r, struct cassette *c, struct b
                          size_t *hidden, struct err *e)
 {
     size_t named = 0;
-    if (c->torn) {
-        return err_at(e, ERR_INPUT, c->path, c->torn_line, 1,
-                      "the recording was cut off here; first: assay cassette repair %s", c->path);
+    int rc = cassette_whole(c, e);
+    if (rc != 0) {
+        return rc;
     }
     cassette_check_secrets(c, count_found, hidden);
-    int rc = cassette_hide(c, &r->hiding, &named, e);
+    rc = cassette_hide(c, &r->hiding, &named, e);
     *hidden += named;
     if (rc == 0) {
         cassette_write(c, out);

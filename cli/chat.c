@@ -29,10 +29,10 @@ static const char help_text[] =
     "The event log goes to --trace FILE, on a terminal else to a new file that is told at the "
     "end.\n"
     "Each message has the whole budget.\n"
-    "\n" SOURCE_HELP "\n";
+    "\n";
 
-static const char help_more[] = LIVE_HELP
-    "\n" SETTINGS_HELP "\n"
+static const char help_end[] =
+    "\n"
     "exit status: 3 when a recording is missing, 4 when a log or recording cannot be written;\n"
     "without a terminal also that of the messages, as of assay run; else 0\n"
     "\n"
@@ -515,4 +515,8 @@ static int run(int argc, char **argv)
     return c.status;
 }
 
-const struct verb verb_chat = {"chat", "talk with the agent", help_text, run, help_more};
+const struct verb verb_chat = {
+    "chat",
+    "talk with the agent",
+    {help_text, help_sources, help_recordings, help_runs, help_endpoint, help_loop, help_end},
+    run};

@@ -20,11 +20,15 @@ static const char help_text[] =
     "  --record DIR        a live endpoint, recorded into DIR\n"
     "                      The recording of a trial that ends in an error is set aside as\n"
     "                      TASK.failed.yaml. --mode once goes on where this was "
-    "interrupted\n" REPLAY_HELP
+    "interrupted\n";
+
+static const char help_model[] =
     "  --model NAME  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  "
     "--seed N\n"
-    "                      as for assay run; {task} in the URL stands for the task's id\n"
-    "\n" LIVE_HELP "\n"
+    "                      as for assay run; {task} in the URL stands for the task's id\n";
+
+static const char help_end[] =
+    "\n"
     "the evaluation\n"
     "  --filter TAG        only tasks with this tag\n"
     "  --task ID,...       only these tasks\n"
@@ -214,4 +218,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_eval = {"eval", "run golden sets and score them", help_text, run, NULL};
+const struct verb verb_eval = {"eval",
+                               "run golden sets and score them",
+                               {help_text, help_recordings, help_model, help_endpoint, help_end},
+                               run};

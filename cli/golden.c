@@ -61,5 +61,4 @@ static int run(int argc, char **argv)
     return sub_verb_run("golden", subs, sizeof subs / sizeof subs[0], argc, argv);
 }
 
-const struct verb verb_golden = {"golden", "check golden sets, and make them", help_text, run,
-                                 NULL};
+const struct verb verb_golden = {"golden", "check golden sets, and make them", {help_text}, run};

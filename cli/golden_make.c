@@ -7,6 +7,7 @@
 #include "cassettes/cassette.h"
 #include "cli/cli.h"
 #include "goldens/make.h"
+#include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 
 enum { CASSETTE_BYTES_MAX = 256 << 20 };
@@ -45,13 +46,13 @@ static bool tell_promoted(const struct promoting *q, struct str id)
         buf_fmt(&out, ", and %s/%.*s.yaml its recording", q->folder, STR_FMT(id));
     }
     buf_addz(&out, "\nits answer is expected word for word: loosen it where other words will do\n");
-    buf_addz(&out, "  assay golden check");
-    shell_word(&out, q->p.set);
+    buf_addz(&out, "  assay golden check ");
+    text_add_word(&out, str_of(q->p.set));
     if (q->cassette != NULL) {
-        buf_addz(&out, "\n  assay eval");
-        shell_word(&out, q->p.set);
-        buf_fmt(&out, " --task %.*s --replay", STR_FMT(id));
-        shell_word(&out, q->folder);
+        buf_addz(&out, "\n  assay eval ");
+        text_add_word(&out, str_of(q->p.set));
+        buf_fmt(&out, " --task %.*s --replay ", STR_FMT(id));
+        text_add_word(&out, str_of(q->folder));
     }
     buf_char(&out, '\n');
     bool written = put_out(buf_str(&out));

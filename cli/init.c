@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 
 static const char help_text[] =
@@ -86,8 +87,8 @@ static bool tell_next(const char *dir)
     }
     buf_addz(&out, "\nnow:\n");
     if (!here) {
-        buf_addz(&out, "  cd");
-        shell_word(&out, dir);
+        buf_addz(&out, "  cd ");
+        text_add_word(&out, str_of(dir));
         buf_char(&out, '\n');
     }
     buf_addz(&out, "  assay golden check first.golden.yaml\n"
@@ -118,5 +119,5 @@ static int run(int argc, char **argv)
     return tell_next(dir) ? EXIT_OK : EXIT_ENVIRONMENT;
 }
 
-const struct verb verb_init = {"init", "write a first golden set, with tools, script and CI job",
-                               help_text, run, NULL};
+const struct verb verb_init = {
+    "init", "write a first golden set, with tools, script and CI job", {help_text}, run};

@@ -1,25 +1,12 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "kernel/base/text.h"
 
-void shell_word(struct buf *out, const char *word)
+static void add_word(struct buf *out, const char *word)
 {
-    static const char safe[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
     buf_char(out, ' ');
-    if (word[0] != '\0' && strspn(word, safe) == strlen(word)) {
-        buf_addz(out, word);
-        return;
-    }
-    buf_char(out, '\'');
-    for (const char *p = word; *p != '\0'; p++) {
-        if (*p == '\'') {
-            buf_addz(out, "'\\''");
-        } else {
-            buf_char(out, *p);
-        }
-    }
-    buf_char(out, '\'');
+    text_add_word(out, str_of(word));
 }
 
 /* Whether argv[i] is one of the options that make no sense while recording; *words is how many
@@ -52,9 +39,9 @@ void mend_command(struct buf *out, const char *verb, int argc, char **argv)
             buf_addz(out, " --record");
         } else if (!words_only && strncmp(argv[i], "--replay=", 9) == 0) {
             buf_addz(out, " --record");
-            shell_word(out, argv[i] + 9);
+            add_word(out, argv[i] + 9);
         } else {
-            shell_word(out, argv[i]);
+            add_word(out, argv[i]);
         }
     }
 }

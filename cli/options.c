@@ -291,6 +291,18 @@ int base_url_check(struct str url, struct err *e)
                    STR_FMT(url));
 }
 
+int speed_parse(const char *speed, bool *real, struct err *e)
+{
+    if (speed == NULL) {
+        return 0;
+    }
+    *real = strcmp(speed, "real") == 0;
+    if (!*real && strcmp(speed, "none") != 0) {
+        return err_set(e, ERR_USAGE, "--speed is real or none, found \"%s\"", speed);
+    }
+    return 0;
+}
+
 int provider_check(const char *provider, struct err *e)
 {
     enum wire_format format = WIRE_CHAT;

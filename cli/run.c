@@ -12,12 +12,14 @@ static const char help_text[] =
     "assay run: one session of the agent loop, answered by a model, a script or a recording\n"
     "\n"
     "usage: assay run [options] PROMPT         PROMPT - reads standard input\n"
-    "\n" SOURCE_HELP "  --verbose           tell of waits for the limits of an endpoint\n"
-    "  --json              print the last line of the event log instead of the answer\n"
     "\n";
 
-static const char help_more[] = LIVE_HELP
-    "\n" SETTINGS_HELP "\n"
+static const char help_output[] =
+    "  --verbose           tell of waits for the limits of an endpoint\n"
+    "  --json              print the last line of the event log instead of the answer\n";
+
+static const char help_examples[] =
+    "\n"
     "examples\n"
     "  assay run --fake goldens/quickstart/margin-drop.script.yaml --tools "
     "goldens/quickstart/tools.yaml \\\n"
@@ -308,5 +310,8 @@ static int run(int argc, char **argv)
     return run_session(GOING_NEW, argc, argv);
 }
 
-const struct verb verb_run = {"run", "run the agent loop once on a prompt", help_text, run,
-                              help_more};
+const struct verb verb_run = {"run",
+                              "run the agent loop once on a prompt",
+                              {help_text, help_sources, help_recordings, help_runs, help_output,
+                               help_endpoint, help_loop, help_examples},
+                              run};

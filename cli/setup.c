@@ -4,6 +4,37 @@
 #include "cli/cli.h"
 #include "kernel/drive/endpoint.h"
 
+const char help_sources[] =
+    "where the answers come from (default: a live endpoint)\n"
+    "  --fake SCRIPT       a scripted model, in virtual time\n"
+    "  --replay CASSETTE   a recording: no network, no clock\n"
+    "  --record CASSETTE   a live endpoint, recorded\n"
+    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"
+    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "
+    "anthropic\n"
+    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com; for anthropic\n"
+    "                      ANTHROPIC_BASE_URL, or api.anthropic.com)\n"
+    "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "
+    "by\n"
+    "                      reply, so that none that broke off is in it\n"
+    "  --temperature X     sent only if given; 0 is best for tool work\n"
+    "  --max-tokens N      likewise\n"
+    "  --seed N            of ids and jitter\n"
+    "\n"
+    "replay and record\n";
+
+const char help_runs[] =
+    "\n"
+    "the run\n"
+    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "
+    "default);\n"
+    "                      \"\" offers none\n"
+    "  --system TEXT       the system message\n"
+    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"
+    "  --prices FILE       what models cost, instead of the table that comes with the program\n"
+    "  --decisions FILE    answers to what --approve has asked; else the terminal is\n"
+    "  --trace FILE        write the event log; - is standard output\n";
+
 /* The first options are for new runs alone. */
 enum { NEW_ONLY = 2 };
 
@@ -152,7 +183,7 @@ void setup_close(struct setup *s)
 int report_replay(const struct player_report *p, bool strict)
 {
     struct buf text = {0};
-    bool error = replay_text(p, strict, &text);
+    bool error = player_report_text(p, strict, &text);
     if (text.n > 0) {
         tell("%.*s", STR_FMT(buf_str(&text)));
     }

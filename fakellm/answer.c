@@ -44,6 +44,11 @@ void fake_session_free(struct fake_session *f)
     free(f);
 }
 
+const struct fake_script *fake_script_of(const struct fake_session *f)
+{
+    return f->script;
+}
+
 void fake_session_skip(struct fake_session *f, size_t requests)
 {
     const struct fake_script *s = f->script;

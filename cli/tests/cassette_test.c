@@ -114,7 +114,11 @@ static void check_tells_what_is_old(void)
     const struct ran *r = ASSAY("cassette", "check", "--max-age", "1m", path);
     CHECK_STATUS(r, 0);
     CHECK_OUT(r, "clock.yaml:1:1: warning: was recorded ");
-    CHECK_OUT(r, "[too_old]");
+    CHECK_OUT(r, " ago, and --max-age allows 1 minute [too_old]");
+    r = ASSAY("cassette", "check", "--max-age", "119m", path);
+    CHECK_OUT(r, "allows 119 minutes [too_old]");
+    r = ASSAY("cassette", "check", "--max-age", "2h", path);
+    CHECK_OUT(r, "allows 2 hours [too_old]");
     CHECK_STATUS(ASSAY("cassette", "check", path), 0);
     r = ASSAY("cassette", "check", "--max-age", "soon", path);
     CHECK_STATUS(r, 2);

@@ -87,8 +87,9 @@ static void an_interrupted_recording(void)
     CU_ASSERT_FALSE(holds(read_text(f.cassette, NULL), "stopped"));
     const struct ran *r = ASSAY("run", "--replay", f.cassette, "--trace", f.replay, "Hello.");
     CHECK_STATUS(r, 3);
-    CHECK_ERR(r, "the recording holds 1 request to chat/completions; this is request 2\n"
-                 "  to record it anew: assay run --mode all --record ");
+    CHECK_ERR(r,
+              "the recording holds 1 request to chat/completions; this is request 2\n"
+              "  to record it anew: assay run --mode all --model m --base-url http://127.0.0.1:");
     CU_ASSERT(log_ends(read_text(f.replay, NULL), "cassette_miss"));
     interrupt_recording(&hanging, 1);
     r = ASSAY("run", "--replay", f.cassette, "Hello.");

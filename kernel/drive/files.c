@@ -1,6 +1,7 @@
 #include "kernel/drive/files.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -553,6 +554,39 @@ int dir_make(const char *path, struct err *e)
     }
     arena_free(arena);
     return reason == 0 ? 0 : fail_io(e, path, "cannot make the folder", reason);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+int dir_list(struct arena *arena, const char *path, const char *ending, struct str **out, size_t *n,
+             struct err *e)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL) {
+        return errno == ENOENT    ? err_at(e, ERR_NOT_FOUND, path, 0, 0, "no such folder")
+               : errno == ENOTDIR ? err_at(e, ERR_INPUT, path, 0, 0, "is no folder")
+                                  : fail_io(e, path, "cannot read the folder", errno);
+    }
+    struct buf names = {0}; /* struct str */
+    for (const struct dirent *d = readdir(dir); d != NULL; d = readdir(dir)) {
+        struct str name = str_of(d->d_name);
+        if (name.n > str_of(ending).n && name.p[0] != '.' && str_ends(name, ending)) {
+            struct str copy = arena_str(arena, name);
+            buf_add(&names, (struct str){(const char *)&copy, sizeof copy});
+        }
+    }
+    closedir(dir);
+    *n = names.n / sizeof **out;
+    *out = arena_array(arena, *n, sizeof **out);
+    if (*n > 0) {
+        memcpy(*out, names.p, names.n);
+        qsort(*out, *n, sizeof **out, by_bytes);
+    }
+    buf_free(&names);
+    return 0;
 }
 
 bool path_exists(const char *path)

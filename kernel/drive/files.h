@@ -52,6 +52,10 @@ bool path_same(const char *a, const char *b);
 
 /* Creates a folder and its parents. ERR_IO, also when something else has the name. */
 int dir_make(const char *path, struct err *e) MUST_CHECK;
+/* The names in the folder `path` that end with `ending`, sorted by bytes, without hidden ones, into
+ * *out and *n (in arena). ERR_NOT_FOUND, ERR_INPUT (no folder), ERR_IO. */
+int dir_list(struct arena *arena, const char *path, const char *ending, struct str **out, size_t *n,
+             struct err *e) MUST_CHECK;
 bool path_exists(const char *path);
 bool path_is_dir(const char *path);
 bool path_is_file(const char *path); /* a regular one, or a link to one */

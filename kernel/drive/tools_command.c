@@ -2,15 +2,12 @@
  * ends when its process has exited and stdout and stderr are at their end. Its memory goes when its
  * last handle is closed, which for a stopped one is after its process was reaped. */
 #include <assert.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <uv.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "kernel/base/text.h"
+#include "kernel/drive/child_int.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/tools_int.h"
@@ -49,26 +46,6 @@ static struct {
     struct job *first;
     struct job *last;
 } children;
-
-/* True while uv_spawn forks: the child then asks to die with us, even if we are killed. */
-static volatile sig_atomic_t forking_command;
-
-static void after_fork_in_child(void)
-{
-#ifdef __linux__
-    if (forking_command) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-    }
-#endif
-}
-
-static void watch_forks(void)
-{
-    static bool watching;
-    if (!watching) {
-        watching = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
-    }
-}
 
 static void start_queued(void);
 
@@ -313,11 +290,7 @@ static int spawn(struct job *j)
         .stdio_count = 3,
         .stdio = stdio,
     };
-    watch_forks();
-    forking_command = 1;
-    int rc = uv_spawn(loop_uv(j->options.loop), &j->process, &options);
-    forking_command = 0;
-    return rc;
+    return spawn_bound(loop_uv(j->options.loop), &j->process, &options);
 }
 
 /* Starts the process of a job whose turn has come. On failure *output says why (in `arena`), and

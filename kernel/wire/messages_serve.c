@@ -17,24 +17,18 @@ static const char *stop_word(enum stop_reason stop)
     return "refusal";
 }
 
-static void add_count(struct buf *out, const char *name, int64_t count)
-{
-    if (count >= 0) {
-        json_put_int(out, name, count);
-    }
-}
-
-/* The counts of input, of which those of a cache are no part here, and `output`. */
+/* The counts of input, of which those of a cache are no part here, and `output`. Clients refuse
+ * usage without these two, so that what the script does not say is 0. */
 static void add_usage(struct buf *out, const struct usage *u, int64_t output)
 {
     int64_t cached = (u->cached > 0 ? u->cached : 0) + (u->cache_write > 0 ? u->cache_write : 0);
     int64_t rest = u->input > cached ? u->input - cached : 0;
     json_key(out, "usage");
     buf_char(out, '{');
-    add_count(out, "input_tokens", u->input < 0 ? -1 : rest);
-    add_count(out, "cache_creation_input_tokens", u->cache_write);
-    add_count(out, "cache_read_input_tokens", u->cached);
-    add_count(out, "output_tokens", output);
+    json_put_int(out, "input_tokens", rest);
+    serve_put_count(out, "cache_creation_input_tokens", u->cache_write);
+    serve_put_count(out, "cache_read_input_tokens", u->cached);
+    json_put_int(out, "output_tokens", output > 0 ? output : 0);
     buf_char(out, '}');
 }
 
@@ -299,10 +293,7 @@ static void add_stream(const struct writing *w)
     begin_event(w, "message_delta");
     json_key(w->out, "delta");
     buf_fmt(w->out, "{\"stop_reason\":\"%s\",\"stop_sequence\":null}", stop_word(w->reply->stop));
-    json_key(w->out, "usage");
-    buf_char(w->out, '{');
-    add_count(w->out, "output_tokens", u->output);
-    buf_char(w->out, '}');
+    add_usage(w->out, u, u->output); /* all counts again: there are clients that read only these */
     end_event(w);
     begin_event(w, "message_stop");
     end_event(w);

@@ -808,6 +808,15 @@ static void addresses_are_made_whole(void)
         {WIRE_RESPONSES, "http://h:1/v1/", "http://h:1/v1/responses"},
         {WIRE_MESSAGES, "", "https://api.anthropic.com/v1/messages"},
         {WIRE_MESSAGES, "http://h:1", "http://h:1/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1/v1/", "http://h:1/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1/v1/messages", "http://h:1/v1/messages"},
+        /* "Using the Anthropic API" of DeepSeek, "Claude in Microsoft Foundry" of Anthropic */
+        {WIRE_MESSAGES, "https://api.deepseek.com/anthropic",
+         "https://api.deepseek.com/anthropic/v1/messages"},
+        {WIRE_MESSAGES, "https://x.services.ai.azure.com/anthropic/",
+         "https://x.services.ai.azure.com/anthropic/v1/messages"},
+        {WIRE_MESSAGES, "https://x.services.ai.azure.com",
+         "https://x.services.ai.azure.com/anthropic/v1/messages"},
         {WIRE_CHAT, "https://x.openai.azure.com",
          "https://x.openai.azure.com/openai/v1/"
          "chat/completions"},

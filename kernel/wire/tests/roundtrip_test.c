@@ -235,6 +235,10 @@ static void make_usage(struct made *m)
         u->cache_write = m->format == WIRE_CHAT ? -1 : some_count(m);
         u->input = 2000 + (int64_t)below(m, 1000);
     }
+    if (m->format == WIRE_MESSAGES) { /* clients insist on these two: 0 where they are not known */
+        u->input = u->input < 0 ? 0 : u->input;
+        u->output = u->output < 0 ? 0 : u->output;
+    }
 }
 
 /* What the format can say of how a reply stopped. */

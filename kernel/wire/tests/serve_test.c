@@ -69,7 +69,7 @@ static void serves_messages(void)
     check_body(WIRE_MESSAGES, &r, &as_message,
                "{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\","
                "\"content\":[],\"stop_reason\":\"max_tokens\",\"stop_sequence\":null,"
-               "\"usage\":{}}");
+               "\"usage\":{\"input_tokens\":0,\"output_tokens\":0}}");
 }
 
 #define EVENT(type)  "event: " type "\ndata: {\"type\":\"" type "\""
@@ -111,7 +111,8 @@ static const char *const message_pieces[] = {
     STOP("3"),
     EVENT("message_delta"),
     ",\"delta\":{\"stop_reason\":\"tool_use\",\"stop_sequence\":null},",
-    "\"usage\":{\"output_tokens\":9}}\n\n",
+    "\"usage\":{\"input_tokens\":26,\"cache_creation_input_tokens\":10,"
+    "\"cache_read_input_tokens\":64,\"output_tokens\":9}}\n\n",
     EVENT("message_stop"),
     "}\n\n",
 };

@@ -1,0 +1,244 @@
+/* `assay record` and `assay replay`: a program of any language between our server and its model. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "fakellm/serve.h"
+#include "kernel/base/arena.h"
+#include "kernel/drive/child.h"
+
+static const char record_help[] =
+    "assay record: runs a program and records what it says to its model\n"
+    "\n"
+    "usage: assay record -o CASSETTE_OR_FOLDER/ [options] -- COMMAND...\n"
+    "\n"
+    "The program gets OPENAI_BASE_URL, ANTHROPIC_BASE_URL and their kin set to a proxy of ours, "
+    "which\n"
+    "passes everything on to the endpoint that they named before (else the provider's own), keys\n"
+    "too, which are never stored. Its output and exit status pass through.\n"
+    "\n"
+    "  -o, --out PATH      the cassette to write; a folder (with a / at its end) gets one a "
+    "session:\n"
+    "                      main.yaml, or NAME.yaml for requests below URL/s/NAME\n"
+    "  --mode once|new_episodes|all  a cassette that is there is replayed; replayed, and what it "
+    "lacks\n"
+    "                      added; recorded anew (default: an error, before the program begins)\n"
+    "  --ignore, --normalise  what of requests does not count: as assay run has them\n"
+    "  --upstream URL      the endpoint, for all providers\n"
+    "\n"
+    "example\n"
+    "  assay record -o cassettes/tests.yaml -- pytest -q\n";
+
+static const char replay_help[] =
+    "assay replay: runs a program and answers it from recordings, without network or key\n"
+    "\n"
+    "usage: assay replay CASSETTE_OR_FOLDER [options] -- COMMAND...\n"
+    "\n"
+    "Its output and exit status pass through, but a request that is not recorded makes it 3.\n"
+    "\n"
+    "  --strict            recordings that were not used make it 3, too\n"
+    "  --match, --speed, --rechunk, --ignore, --normalise  how: as assay run has them\n"
+    "\n"
+    "example\n"
+    "  assay replay cassettes/tests.yaml -- pytest -q\n";
+
+/* A program under way. */
+struct wrapped {
+    struct loop *loop;
+    struct child *child;
+    int status;
+};
+
+static void on_note(void *ctx, struct str line)
+{
+    (void)ctx;
+    tell("%.*s", STR_FMT(line));
+}
+
+static void on_ended(void *ctx, int status, int by_signal)
+{
+    struct wrapped *w = ctx;
+    w->status = by_signal != 0 ? 128 + by_signal : status;
+    loop_stop(w->loop);
+}
+
+/* A terminal tells the program itself of Ctrl+C; anybody else tells only us. */
+static void on_signal(void *arg, int signal)
+{
+    struct wrapped *w = arg;
+    if (signal != SIGINT) {
+        child_signal(w->child, signal);
+    }
+}
+
+/* Runs the command against the server, to its end; its exit status. Only a failure to start it is
+ * an error. */
+static int run_command(struct wrapped *w, const struct serve *v, char **argv, struct err *e)
+{
+    struct arena *arena = arena_new();
+    const char *root = arena_printf(arena, "%.*s", STR_FMT(serve_url(v))).p;
+    const char *v1 = arena_printf(arena, "%s/v1", root).p;
+    const char *direct = getenv("NO_PROXY") != NULL ? getenv("NO_PROXY") : getenv("no_proxy");
+    direct = arena_printf(arena, "%s%s127.0.0.1", direct != NULL ? direct : "",
+                          direct != NULL && direct[0] != '\0' ? "," : "")
+                 .p;
+    const struct child_variable variables[] = {
+        {"OPENAI_BASE_URL", v1},      {"OPENAI_API_BASE", v1},     {"OPENAI_API_HOST", root},
+        {"ANTHROPIC_BASE_URL", root}, {"ANTHROPIC_API_URL", root}, {"ASSAY_BASE_URL", root},
+        {"NO_PROXY", direct},         {"no_proxy", direct}, /* we are no further than this machine
+                                                             */
+    };
+    struct child_options o = {
+        .loop = w->loop,
+        .argv = argv,
+        .variables = variables,
+        .n_variables = sizeof variables / sizeof variables[0],
+        .ctx = w,
+        .ended = on_ended,
+    };
+    int rc = child_start(&o, &w->child, e);
+    if (rc == 0) {
+        loop_on_interrupt(w->loop, on_signal, w);
+        loop_run(w->loop);
+    }
+    child_free(w->child);
+    arena_free(arena);
+    return rc;
+}
+
+/* The program's own status, unless ours says more. */
+static int status_of(struct serve *v, const struct serve_options *o, bool strict, int status)
+{
+    struct serve_report r = serve_report(v);
+    bool replay = o->source == SERVE_REPLAY;
+    if (replay && strict && r.text.n > 0) {
+        tell("%.*s", STR_FMT(r.text));
+    }
+    if (r.requests == 0) {
+        tell("the program asked no model: does it take its base URL from OPENAI_BASE_URL or "
+             "ANTHROPIC_BASE_URL?");
+    }
+    bool unused = r.leftover > 0 || r.requests == 0;
+    return r.refused > 0 || (replay && strict && unused) ? EXIT_MISS : status;
+}
+
+static int wrap(struct serve_options *o, bool strict, char **argv)
+{
+    struct wrapped w = {.loop = loop_new()};
+    struct serve *v = NULL;
+    struct err e;
+    o->loop = w.loop;
+    o->address = "127.0.0.1";
+    o->note = on_note;
+    o->limits = SERVER_LIMITS_DEFAULT;
+    o->sessions_max = 100000;
+    int rc = serve_new(o, &v, &e);
+    if (rc == 0) {
+        rc = run_command(&w, v, argv, &e);
+    }
+    int status = rc == 0 ? status_of(v, o, strict, w.status) : tell_error(&e);
+    if (serve_free(v, &e) != 0) {
+        status = tell_error(&e);
+    }
+    loop_free(w.loop);
+    return status;
+}
+
+/* Where the command begins behind "--"; argc when there is none. */
+static int command_at(int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc && strcmp(argv[at], "--") != 0) {
+        at++;
+    }
+    return at < argc ? at + 1 : argc;
+}
+
+/* The upstream of a provider: what the program would have asked. */
+static const char *upstream_of(const char *flag, const char *variable, const char *usual)
+{
+    const char *set = getenv(variable);
+    return flag != NULL ? flag : set != NULL && set[0] != '\0' ? set : usual;
+}
+
+/* What both verbs are told. */
+struct flags {
+    const char *out, *upstream;
+    struct replay_flags cassettes;
+    struct words words;
+};
+
+static int parse(enum serve_source source, int argc, char **argv, struct flags *f, struct err *e)
+{
+    struct option options[3 + REPLAY_OPTIONS];
+    size_t n = replay_options(&f->cassettes, options);
+    if (source == SERVE_RECORD) {
+        options[n++] = (struct option){"out", OPTION_TEXT, &f->out, 0, 0};
+        options[n++] = (struct option){"upstream", OPTION_TEXT, &f->upstream, 0, 0};
+        options[n++] = (struct option){"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0};
+    }
+    int rc = options_parse(options, n, argc, argv, &f->words, e);
+    if (rc == 0 && source == SERVE_RECORD && (f->words.n > 0 || f->out == NULL)) {
+        rc = err_set(e, ERR_USAGE, "usage: assay record -o CASSETTE [options] -- COMMAND...");
+    }
+    if (rc == 0 && source == SERVE_REPLAY && f->words.n != 1) {
+        rc = err_set(e, ERR_USAGE, "usage: assay replay CASSETTE [options] -- COMMAND...");
+    }
+    return rc;
+}
+
+static int set_upstream(const char *flag, struct serve_options *o, struct err *e)
+{
+    int rc = 0;
+    o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] =
+        str_of(upstream_of(flag, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
+    o->upstream[WIRE_MESSAGES] =
+        str_of(upstream_of(flag, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
+    for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
+        rc = base_url_check(o->upstream[w], e);
+    }
+    return rc;
+}
+
+static int run(enum serve_source source, int argc, char **argv)
+{
+    struct serve_options o = {.source = source};
+    struct flags f = {0};
+    struct rules *rules = NULL;
+    struct err e;
+    int at = command_at(argc, argv);
+    int ours = at > 0 && at <= argc && strcmp(argv[at - 1], "--") == 0 ? at - 1 : argc;
+    int rc = parse(source, ours, argv, &f, &e);
+    bool strict = f.cassettes.strict;
+    if (rc == 0) {
+        o.path = source == SERVE_RECORD ? f.out : f.words.at[0];
+        rc = source == SERVE_RECORD ? set_upstream(f.upstream, &o, &e) : 0;
+    }
+    if (rc == 0) {
+        f.cassettes.strict = strict && source == SERVE_REPLAY;
+        rc = serve_cassettes(&f.cassettes, &o, &rules, &e);
+    }
+    if (rc == 0 && at >= argc) {
+        rc = err_set(&e, ERR_USAGE, "put the program behind --: assay %s … -- COMMAND…",
+                     source == SERVE_RECORD ? "record" : "replay");
+    }
+    int status = rc != 0 ? tell_error(&e) : wrap(&o, strict, argv + at);
+    cassette_rules_free(rules);
+    return status;
+}
+
+static int run_record(int argc, char **argv)
+{
+    return run(SERVE_RECORD, argc, argv);
+}
+
+static int run_replay(int argc, char **argv)
+{
+    return run(SERVE_REPLAY, argc, argv);
+}
+
+const struct verb verb_record = {
+    "record", "run a program and record its model", {record_help}, run_record};
+const struct verb verb_replay = {
+    "replay", "run a program against recordings", {replay_help}, run_replay};

@@ -1,0 +1,322 @@
+#include "ci/testing/testing.h"
+#include "cli/tests/program.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROGRAM BUILD_DIR "/assay"
+#define PROMPT  "By how much did the margin fall?"
+
+static const char two_steps[] =
+    "version: 1\nsteps:\n"
+    "- expect: {last_user: {contains: margin}}\n"
+    "  reply: {calls: [{name: calculator, arguments: {expression: \"42.4-38.2\"}}],\n"
+    "          usage: {input: 100, output: 10}}\n"
+    "- fault: {status: 429, retry_after_s: 1}\n"
+    "- expect: {last_tool: {contains: \"4.2\"}}\n"
+    "  reply: {text: It fell by 4.2 points., usage: {input: 120, output: 12}}\n";
+
+/* ---- a server that runs beside the test ---- */
+
+struct server {
+    struct program_running running;
+    const char *url; /* as it printed it */
+    const char *more[2];
+};
+
+/* assay serve with these words; its first line is read from a pipe. */
+static void server_start(struct server *s, const char *const *words)
+{
+    char line[128];
+    size_t n = 0;
+    const char *fifo = path_of("%s/url", testing_dir());
+    CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    struct program_options o = {.out = fifo};
+    program_start(words, &o, &s->running);
+    fcntl(fd, F_SETFL, 0);
+    while (n + 1 < sizeof line && read(fd, line + n, 1) == 1 && line[n] != '\n') {
+        n++;
+    }
+    line[n] = '\0';
+    close(fd);
+    CU_ASSERT_EQUAL_FATAL(strncmp(line, "http://127.0.0.1:", 17), 0);
+    s->url = path_of("%s", line);
+    s->more[0] = path_of("OPENAI_BASE_URL=%s/v1", line);
+    s->more[1] = NULL;
+}
+#define SERVE(s, ...) server_start((s), (const char *const[]){"serve", __VA_ARGS__, NULL})
+
+static const struct ran *server_end(struct server *s)
+{
+    kill(s->running.pid, SIGTERM);
+    return program_wait(&s->running);
+}
+
+static const char *script_in(const char *dir)
+{
+    return write_text(dir, "margin.script.yaml", two_steps);
+}
+
+/* The log without what a clock or chance decided. */
+static const char *timeless(const char *log)
+{
+    static const char *const keys[] = {
+        "\"t_ms\":", "\"latency_ms\":", "\"run\":", "\"started_at\":", "\"sum\":"};
+    size_t n = 0;
+    char *out = strdup(read_text(log, &n));
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        for (char *at = strstr(out, keys[i]); at != NULL; at = strstr(at, keys[i])) {
+            at += strlen(keys[i]);
+            size_t value = strcspn(at, ",}");
+            memmove(at, at + value, strlen(at + value) + 1);
+        }
+    }
+    const char *kept = path_of("%s", out);
+    free(out);
+    return kept;
+}
+
+/* ---- serve ---- */
+
+static void same_log(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *script = script_in(dir);
+    const char *a = path_of("%s/a.jsonl", dir), *b = path_of("%s/b.jsonl", dir);
+    CHECK_STATUS(ASSAY("run", "--fake", script, "--seed", "7", "--trace", a, PROMPT), 0);
+    SERVE(&s, "--script", script, "--strict");
+    const struct ran *r = ASSAY("run", "--base-url", path_of("%s/v1", s.url), "--model", "fake-1",
+                                "--seed", "7", "--trace", b, PROMPT);
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "It fell by 4.2 points.\n");
+    CHECK_TEXT(timeless(b), timeless(a));
+    CHECK_STATUS(server_end(&s), 0);
+}
+
+static void strict(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *script = script_in(dir);
+    SERVE(&s, "--script", script, "--strict");
+    CHECK_STATUS(server_end(&s), 0); /* nobody began */
+    SERVE(&s, "--script", script, "--strict");
+    const char *base = path_of("%s/v1", s.url);
+    CHECK_STATUS(ASSAY("run", "--base-url", base, "--model", "fake-1", "Hello."), 4);
+    const struct ran *r = server_end(&s);
+    CHECK_STATUS(r, 1);
+    CHECK_ERR(r, "expected text containing \"margin\"");
+    CHECK_ERR(r, "left over");
+    SERVE(&s, "--script", script);
+    base = path_of("%s/v1", s.url);
+    CHECK_STATUS(ASSAY("run", "--base-url", base, "--model", "fake-1", "Hello."), 4);
+    CHECK_STATUS(server_end(&s), 0);
+}
+
+/* A client that waits for an answer that never ends: the first signal waits, the second does not.
+ */
+static void hanging(void)
+{
+    static const char question[] = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
+                                   "Content-Length: 15\r\n\r\n{\"messages\":[]}";
+    struct server s;
+    const char *script = write_text(testing_dir(), "h.script.yaml",
+                                    "version: 1\nsteps:\n- fault: {kind: hang, after_bytes: 9}\n");
+    SERVE(&s, "--script", script);
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)strtol(s.url + 17, NULL, 10))};
+    inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    CU_ASSERT_EQUAL_FATAL(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    CU_ASSERT_EQUAL(send(fd, question, sizeof question - 1, 0), (ssize_t)sizeof question - 1);
+    char got[4096];
+    CU_ASSERT(recv(fd, got, sizeof got, 0) > 0); /* it is under way */
+    kill(s.running.pid, SIGTERM);
+    int late = 0; /* until nobody listens any more: the first signal has come */
+    do {
+        late = socket(AF_INET, SOCK_STREAM, 0);
+    } while (connect(late, (struct sockaddr *)&to, sizeof to) == 0 && close(late) == 0);
+    close(late);
+    CHECK_STATUS(server_end(&s), 0);
+    close(fd);
+}
+
+static void serve_words(void)
+{
+    static const struct {
+        const char *words[6];
+        const char *part;
+    } cases[] = {
+        {{"serve"}, "one of --script, --replay, --record"},
+        {{"serve", "--script", "a", "--replay", "b"}, "one of --script, --replay, --record"},
+        {{"serve", "--record", "a"}, "--upstream"},
+        {{"serve", "--script", "/nowhere/a.yaml"}, "/nowhere/a.yaml"},
+        {{"serve", "--script", "a", "--match", "order"}, "--match goes with --replay"},
+        {{"serve", "--script", "a", "--mode", "all"}, "--mode all goes with --record"},
+        {{"serve", "--script", "a", "--port", "70000"}, "--port"},
+        {{"serve", "--record", "a", "--upstream", "ftp://x"}, "http"},
+        {{"serve", "--script", "a", "b"}, "one word too many"},
+        {{"record", "--", "true"}, "-o CASSETTE"},
+        {{"record", "-o", "a.yaml"}, "behind --"},
+        {{"record", "-o", "a.yaml", "--upstream", "x:y"}, "http"},
+        {{"replay", "--", "true"}, "replay CASSETTE"},
+        {{"replay", "/nowhere/a.yaml", "--", "true"}, "/nowhere/a.yaml"},
+        {{"replay", "a.yaml"}, "behind --"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *words[7] = {0};
+        memcpy(words, cases[i].words, sizeof cases[i].words);
+        const struct ran *r = program_run(words, NULL);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].part);
+    }
+}
+
+static void beyond_loopback(void)
+{
+    const char *dir = testing_dir();
+    const char *script = script_in(dir);
+    const struct ran *r = ASSAY("serve", "--script", script, "--address", "0.0.0.0");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "--token-file");
+    r = ASSAY("serve", "--script", script, "--token-file", write_text(dir, "token", " \n"));
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "holds no token");
+    r = ASSAY("serve", "--script", script, "--address", "nowhere");
+    CHECK_STATUS(r, 2);
+}
+
+/* ---- record and replay ---- */
+
+static void wrapped(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script", script_in(dir), "--strict");
+    struct program_options o = {.more = s.more};
+    const struct ran *r =
+        ASSAY_WITH(&o, "record", "-o", cassette, "--", PROGRAM, "run", "--model", "fake-1", PROMPT);
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "It fell by 4.2 points.\n");
+    CHECK_STATUS(server_end(&s), 0);
+    CHECK_STATUS(ASSAY("cassette", "check", cassette), 0);
+    r = ASSAY("replay", "--strict", cassette, "--", PROGRAM, "run", "--model", "fake-1", PROMPT);
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "It fell by 4.2 points.\n");
+    r = ASSAY("replay", cassette, "--", PROGRAM, "run", "--model", "fake-1", "Other.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "session main, request 1: ");
+    CHECK_STATUS(ASSAY("replay", cassette, "--", "true"), 0);
+    r = ASSAY("replay", "--strict", cassette, "--", "true");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "asked no model");
+}
+
+static void passes_on(void)
+{
+    const char *dir = testing_dir();
+    struct program_options o = {.in = "what came in\n"};
+    const struct ran *r =
+        ASSAY_WITH(&o, "record", "-o", path_of("%s/c.yaml", dir), "--", "sh", "-c",
+                   "cat; echo to stderr >&2; test \"$OPENAI_BASE_URL\" = \"$OPENAI_API_BASE\" && "
+                   "test \"$ANTHROPIC_BASE_URL/v1\" = \"$OPENAI_BASE_URL\" && exit 1");
+    CHECK_STATUS(r, 1);
+    CHECK_TEXT(r->out, "what came in\n");
+    CHECK_ERR(r, "to stderr\n");
+    r = ASSAY("record", "-o", path_of("%s/d.yaml", dir), "--", "/nowhere/program");
+    CHECK_STATUS(r, 4);
+    CHECK_ERR(r, "/nowhere/program");
+}
+
+static void kept(void)
+{
+    const char *dir = testing_dir();
+    const char *cassette = write_text(dir, "c.yaml", "mine");
+    const char *marker = path_of("%s/began", dir);
+    const struct ran *r = ASSAY("record", "-o", cassette, "--", "touch", marker);
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "--mode all");
+    CU_ASSERT_PTR_NULL(read_text(marker, NULL)); /* the program did not begin */
+    CHECK_TEXT(read_text(cassette, NULL), "mine");
+}
+
+static const struct ran *record_one(const struct server *s, const char *cassette, const char *mode,
+                                    const char *prompt)
+{
+    struct program_options o = {.more = s->more};
+    return ASSAY_WITH(&o, "record", "-o", cassette, "--mode", mode, "--", PROGRAM, "run", "--model",
+                      "fake-1", prompt);
+}
+
+/* The upstream counts: what is replayed does not reach it. */
+static void modes(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--strict", "--script",
+          write_text(dir, "s.script.yaml",
+                     "version: 1\nsteps:\n- reply: {text: One.}\n- reply: {text: Two.}\n"
+                     "- reply: {text: Three.}\n"));
+    CHECK_TEXT(record_one(&s, cassette, "once", "a")->out, "One.\n");
+    const struct ran *r = record_one(&s, cassette, "once", "a");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "One.\n");
+    r = record_one(&s, cassette, "once", "b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "not in the cassette");
+    CHECK_TEXT(record_one(&s, cassette, "new_episodes", "a")->out, "One.\n");
+    CHECK_TEXT(record_one(&s, cassette, "new_episodes", "b")->out, "Two.\n");
+    CHECK_TEXT(record_one(&s, cassette, "once", "a")->out, "One.\n");
+    CHECK_TEXT(record_one(&s, cassette, "once", "b")->out, "Two.\n");
+    CHECK_TEXT(record_one(&s, cassette, "all", "b")->out, "Three.\n");
+    r = record_one(&s, cassette, "once", "a");
+    CHECK_STATUS(r, 3);
+    CHECK_STATUS(server_end(&s), 0);
+}
+
+/* Two programs of one recording: each session of a folder is a file. */
+static void folder(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassettes = path_of("%s/all/", dir);
+    const char *command = "for n in a b; do \"$0\" run --base-url \"$ASSAY_BASE_URL/s/$n/v1\" "
+                          "--model fake-1 '" PROMPT "' || exit 1; done";
+    const char *script =
+        write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n");
+    SERVE(&s, "--script", script);
+    struct program_options o = {.more = s.more};
+    CHECK_STATUS(ASSAY_WITH(&o, "record", "-o", cassettes, "--", "sh", "-c", command, PROGRAM), 0);
+    CHECK_STATUS(server_end(&s), 0);
+    CU_ASSERT_PTR_NOT_NULL(read_text(path_of("%s/a.yaml", cassettes), NULL));
+    CU_ASSERT_PTR_NOT_NULL(read_text(path_of("%s/b.yaml", cassettes), NULL));
+    const struct ran *r =
+        ASSAY("replay", "--strict", cassettes, "--", "sh", "-c", command, PROGRAM);
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "So be it.\nSo be it.\n");
+}
+
+TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
+      {"serve_strict_tells_what_was_left_over_or_refused", strict},
+      {"serve_ends_at_once_with_a_second_signal", hanging},
+      {"serve_record_and_replay_say_what_is_wrong_with_their_words", serve_words},
+      {"serve_listens_beyond_this_machine_only_with_a_token", beyond_loopback},
+      {"record_of_a_program_replays_without_its_upstream", wrapped},
+      {"record_passes_input_output_and_status_through", passes_on},
+      {"record_never_begins_over_a_cassette", kept},
+      {"record_replays_or_adds_to_what_is_there_as_its_mode_says", modes},
+      {"record_into_a_folder_makes_a_file_a_session", folder})

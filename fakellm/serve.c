@@ -1,0 +1,527 @@
+/* The model server: finds the session of a request, hands the request to what answers there, and
+ * the answer to the client as it comes. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fakellm/serve_int.h"
+#include "kernel/base/hash.h"
+#include "kernel/base/json.h"
+
+/* A request on its way through a session. */
+struct hop {
+    struct session *session;
+    struct hop *next;
+    struct hop **link;         /* what points here */
+    struct exchange *exchange; /* NULL = the client is gone */
+    struct http_call *call;
+    enum wire_format format;
+    size_t n;     /* the request's number in its session */
+    size_t entry; /* its place in the journal; SIZE_MAX = there was no room */
+    bool head;
+};
+
+/* ---- answers of the server's own ---- */
+
+static void answer(struct exchange *x, int status, const struct http_header *headers, size_t n,
+                   struct str body)
+{
+    exchange_head(x, status, headers, n);
+    exchange_body(x, body);
+    exchange_end(x, HTTP_CLEAN);
+}
+
+void answer_json(struct exchange *x, int status, struct str body)
+{
+    const struct http_header type = {STR("Content-Type"), STR("application/json")};
+    answer(x, status, &type, 1, body);
+}
+
+/* An error in the provider's own form, so that its SDK raises what it would. It is not to be tried
+ * again: the same would come. */
+static void answer_error(struct exchange *x, enum wire_format f, size_t n, int status,
+                         struct str message)
+{
+    struct buf body = {0};
+    struct arena *arena = arena_new();
+    struct http_header headers[HEADERS_OF_PROVIDER + 2];
+    size_t n_headers = provider_headers(f, n, arena, headers);
+    headers[n_headers++] = (struct http_header){STR("Content-Type"), STR("application/json")};
+    headers[n_headers++] = (struct http_header){STR("x-should-retry"), STR("false")};
+    wire_encode_error(f, status, message, &body);
+    answer(x, status, headers, n_headers, buf_str(&body));
+    buf_free(&body);
+    arena_free(arena);
+}
+
+/* ---- the journal ---- */
+
+static struct str keep(struct session *s, struct str text)
+{
+    s->journal_bytes += text.n;
+    s->serve->journals_bytes += text.n;
+    return arena_str(s->arena, text);
+}
+
+/* Returns the entry's place, SIZE_MAX when the journal is full. */
+static size_t journal_add(struct session *s, const struct http_request *rq)
+{
+    s->requests++;
+    size_t n = rq->method.n + rq->url.n + rq->body.n;
+    if (s->n_journal >= JOURNAL_MAX || s->journal_bytes + n > JOURNAL_BYTES_MAX ||
+        s->serve->journals_bytes + n > JOURNALS_BYTES_MAX) {
+        return SIZE_MAX;
+    }
+    if (s->n_journal == s->cap_journal) {
+        s->cap_journal = s->cap_journal == 0 ? 16 : s->cap_journal * 2;
+        struct entry *more = arena_array(s->arena, s->cap_journal, sizeof *more);
+        if (s->n_journal > 0) {
+            memcpy(more, s->journal, s->n_journal * sizeof *more);
+        }
+        s->journal = more;
+    }
+    s->journal[s->n_journal] = (struct entry){.n = s->requests,
+                                              .method = keep(s, rq->method),
+                                              .path = keep(s, rq->url),
+                                              .body = keep(s, rq->body),
+                                              .open = true};
+    return s->n_journal++;
+}
+
+static struct entry *entry_of(struct hop *h)
+{
+    return h->entry == SIZE_MAX ? NULL : &h->session->journal[h->entry];
+}
+
+/* ---- hops ---- */
+
+static void hop_free(struct hop *h)
+{
+    *h->link = h->next;
+    if (h->next != NULL) {
+        h->next->link = h->link;
+    }
+    free(h);
+}
+
+static void note(struct session *s, size_t n, struct str text)
+{
+    struct buf line = {0};
+    struct serve *v = s->serve;
+    if (v->options.note != NULL) {
+        buf_fmt(&line, "session %.*s, request %zu: ", STR_FMT(s->name), n);
+        buf_add(&line, text);
+        v->options.note(v->options.ctx, buf_str(&line));
+        buf_free(&line);
+    }
+}
+
+static void on_head(void *ctx, int status, struct str reason, const struct http_header *headers,
+                    size_t n)
+{
+    (void)reason;
+    struct hop *h = ctx;
+    struct entry *e = entry_of(h);
+    h->head = true;
+    if (e != NULL) {
+        e->status = status;
+    }
+    if (h->exchange == NULL) {
+        return;
+    }
+    if (h->session->fake == NULL) {
+        exchange_head(h->exchange, status, headers, n);
+        return;
+    }
+    struct arena *arena = arena_new();
+    struct http_header *all = arena_array(arena, n + HEADERS_OF_PROVIDER, sizeof *all);
+    memcpy(all, headers, n * sizeof *all);
+    n += provider_headers(h->format, h->n, arena, all + n);
+    exchange_head(h->exchange, status, all, n);
+    arena_free(arena);
+}
+
+static void on_body(void *ctx, struct str piece)
+{
+    struct hop *h = ctx;
+    if (h->exchange != NULL) {
+        exchange_body(h->exchange, piece);
+    }
+}
+
+/* A request that was refused is told in the provider's form; a broken answer breaks the connection.
+ */
+static void on_end(void *ctx, enum http_end end, struct str detail)
+{
+    struct hop *h = ctx;
+    struct session *s = h->session;
+    struct entry *e = entry_of(h);
+    bool refused = end == HTTP_MISS || end == HTTP_MISMATCH;
+    s->refused += refused;
+    if (e != NULL) {
+        e->open = false;
+        e->ended = end;
+        e->refused = refused;
+        e->message = keep(s, detail);
+        e->status = refused ? 400 : e->status;
+    }
+    if (end != HTTP_CLEAN && (refused || s->fake == NULL) && detail.n > 0) {
+        note(s, h->n, detail);
+    }
+    if (h->exchange != NULL && refused && !h->head) {
+        answer_error(h->exchange, h->format, h->n, 400, detail);
+    } else if (h->exchange != NULL) {
+        exchange_end(h->exchange, end);
+    }
+    hop_free(h);
+}
+
+static void hop_stop(struct hop *h)
+{
+    struct entry *e = entry_of(h);
+    if (e != NULL) {
+        e->open = false;
+        e->ended = HTTP_STOPPED;
+    }
+    h->session->transport->ops->stop(h->session->transport, h->call);
+    hop_free(h);
+}
+
+static void on_gone(void *ctx, struct exchange *x)
+{
+    (void)ctx;
+    struct hop *h = exchange_data(x);
+    if (h != NULL) {
+        hop_stop(h);
+    }
+}
+
+/* ---- sessions ---- */
+
+static struct session **session_bucket(struct serve *v, struct str name)
+{
+    return &v->by_hash[hash64(0, name) % SESSION_BUCKETS];
+}
+
+static struct session *session_find(struct serve *v, struct str name)
+{
+    for (struct session *s = *session_bucket(v, name); s != NULL; s = s->same) {
+        if (str_eq(s->name, name)) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static void session_close(struct session *s)
+{
+    while (s->hops != NULL) {
+        struct exchange *x = s->hops->exchange;
+        hop_stop(s->hops);
+        if (x != NULL) {
+            exchange_end(x, HTTP_RESET);
+        }
+    }
+    source_close(s);
+    arena_free(s->arena);
+    s->serve->journals_bytes -= s->journal_bytes;
+    s->journal_bytes = 0;
+    s->arena = NULL;
+}
+
+static int session_open(struct session *s, struct err *e)
+{
+    s->arena = arena_new();
+    s->journal = NULL;
+    s->n_journal = s->cap_journal = s->requests = s->refused = 0;
+    return source_open(s, e);
+}
+
+int session_reset(struct session *s, struct err *e)
+{
+    session_close(s);
+    return session_open(s, e);
+}
+
+static void session_free(struct session *s)
+{
+    session_close(s);
+    buf_free(&s->report);
+    free(s);
+}
+
+/* The session called `name`, made when it is new. ERR_LIMIT: there are too many. */
+static int session_get(struct serve *v, struct str name, struct session **out, struct err *e)
+{
+    *out = session_find(v, name);
+    if (*out != NULL) {
+        return 0;
+    }
+    if (v->n_sessions >= v->options.sessions_max) {
+        return err_set(e, ERR_LIMIT, "there are %zu sessions already", v->n_sessions);
+    }
+    struct session *s = mem_zero(sizeof *s);
+    s->serve = v;
+    s->name = arena_str(v->arena, name);
+    int rc = session_open(s, e);
+    if (rc != 0) {
+        session_free(s);
+        return rc;
+    }
+    struct session **bucket = session_bucket(v, s->name);
+    s->same = *bucket;
+    *bucket = s;
+    *v->last = s;
+    v->last = &s->next;
+    v->n_sessions++;
+    *out = s;
+    return 0;
+}
+
+/* ---- where a request goes ---- */
+
+struct route {
+    struct str session;
+    struct str path; /* from /v1 on, without the query */
+    struct str url;  /* the same with it */
+};
+
+static bool session_name_ok(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!letter && c != '_' && c != '-' && !((c == '.' || c == '~') && i > 0)) {
+            return false;
+        }
+    }
+    return name.n > 0 && name.n <= SESSION_NAME_MAX;
+}
+
+/* False when the session's name is no name. */
+static bool route_of(const struct http_request *rq, struct route *out)
+{
+    struct str named = http_header_get(rq->headers, rq->n_headers, "x-assay-session");
+    out->session = named.n > 0 ? named : STR("main");
+    out->url = rq->url;
+    if (str_starts(rq->url, "/s/")) {
+        struct str rest = str_slice(rq->url, 3, rq->url.n);
+        size_t slash = str_find(rest, STR("/"));
+        out->session = str_slice(rest, 0, slash);
+        out->url = str_slice(rest, slash, rest.n);
+    }
+    size_t query = str_find(out->url, STR("?"));
+    out->path = str_slice(out->url, 0, query);
+    return session_name_ok(out->session);
+}
+
+/* The format of the errors that a client of this request reads. */
+static enum wire_format format_of(const struct http_request *rq, struct str path)
+{
+    enum wire_format f = WIRE_CHAT;
+    if (!wire_of_url(path, &f) &&
+        http_header_get(rq->headers, rq->n_headers, "anthropic-version").p != NULL) {
+        f = WIRE_MESSAGES;
+    }
+    return f;
+}
+
+/* Compares in a time that tells nothing of where they differ. */
+static bool same_secret(struct str a, struct str b)
+{
+    unsigned differ = a.n != b.n;
+    for (size_t i = 0; i < a.n && i < b.n; i++) {
+        differ |= (unsigned char)a.p[i] ^ (unsigned char)b.p[i];
+    }
+    return differ == 0;
+}
+
+static bool has_token(const struct serve *v, const struct http_request *rq)
+{
+    struct str token = v->options.token;
+    struct str own = http_header_get(rq->headers, rq->n_headers, "x-assay-token");
+    struct str key = http_header_get(rq->headers, rq->n_headers, "x-api-key");
+    struct str bearer = http_header_get(rq->headers, rq->n_headers, "authorization");
+    if (token.n == 0 || same_secret(own, token)) {
+        return true;
+    }
+    if (v->options.source == SERVE_RECORD) {
+        return false; /* the key there is the upstream's */
+    }
+    if (str_starts_nocase(bearer, "bearer ")) {
+        bearer = str_trim(str_slice(bearer, 7, bearer.n));
+    }
+    return same_secret(key, token) || same_secret(bearer, token);
+}
+
+static void start_hop(struct session *s, struct exchange *x, const struct http_request *rq,
+                      enum wire_format f)
+{
+    struct hop *h = mem_zero(sizeof *h);
+    h->session = s;
+    h->exchange = x;
+    h->format = f;
+    h->entry = journal_add(s, rq);
+    h->n = s->requests;
+    h->next = s->hops;
+    h->link = &s->hops;
+    if (h->next != NULL) {
+        h->next->link = &h->next;
+    }
+    s->hops = h;
+    exchange_set(x, h);
+    struct http_sink sink = {.ctx = h, .head = on_head, .body = on_body, .end = on_end};
+    sched_touch(s->sched);
+    struct arena *arena = arena_new();
+    struct http_request inner = source_request(s, rq, f, arena);
+    h->call = s->transport->ops->start(s->transport, &inner, sink);
+    arena_free(arena);
+}
+
+/* A session that there cannot be. */
+static void refuse_session(struct serve *v, struct exchange *x, enum wire_format f,
+                           struct str session, const struct err *e)
+{
+    int status = e->code == ERR_NOT_FOUND ? 404 : e->code == ERR_EXISTS ? 409 : 500;
+    struct buf line = {0};
+    char text[2048];
+    if (v->options.note != NULL) {
+        buf_fmt(&line, "session %.*s: %s", STR_FMT(session), err_text(e, text, sizeof text));
+        v->options.note(v->options.ctx, buf_str(&line));
+    }
+    answer_error(x, f, 0, status, str_of(e->message));
+    buf_free(&line);
+}
+
+static void on_request(void *ctx, struct exchange *x, const struct http_request *rq)
+{
+    struct serve *v = ctx;
+    struct route r;
+    struct session *s;
+    struct err e = {0};
+    bool named = route_of(rq, &r);
+    enum wire_format f = format_of(rq, r.path);
+    if (!has_token(v, rq)) {
+        answer_error(x, f, 0, 401, STR("this server wants its token: send it as x-assay-token"));
+    } else if (str_starts(rq->url, "/_assay/")) {
+        size_t query = str_find(rq->url, STR("?"));
+        admin_request(v, x, rq, str_slice(rq->url, 8, query));
+    } else if (!named) {
+        answer_error(x, f, 0, 400,
+                     STR("a session's name is at most 128 letters, digits, and . _ - ~"));
+    } else if (session_get(v, r.session, &s, &e) != 0) {
+        refuse_session(v, x, f, r.session, &e);
+    } else {
+        struct http_request inner = *rq;
+        inner.url = r.url;
+        if (!facts_request(s, x, &inner, r.path)) {
+            start_hop(s, x, &inner, f);
+        }
+    }
+}
+
+/* ---- the server's life ---- */
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0;
+}
+
+static int listen_on(struct serve *v, struct err *e)
+{
+    struct server_options so = {
+        .loop = v->options.loop,
+        .address = v->options.address,
+        .port = v->options.port,
+        .limits = v->options.limits,
+        .ctx = v,
+        .request = on_request,
+        .gone = on_gone,
+    };
+    int rc = server_new(&so, &v->server, e);
+    if (rc == 0) {
+        bool v6 = strchr(v->options.address, ':') != NULL;
+        v->url = arena_printf(v->arena, v6 ? "http://[%s]:%u" : "http://%s:%u", v->options.address,
+                              (unsigned)server_port(v->server));
+    }
+    return rc;
+}
+
+int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
+{
+    if (!is_loopback(o->address) && o->token.n == 0) {
+        return err_set(e, ERR_USAGE,
+                       "listening on %s, beyond this machine, wants a token: --token-file FILE",
+                       o->address);
+    }
+    struct serve *v = mem_zero(sizeof *v);
+    v->arena = arena_new();
+    v->last = &v->sessions;
+    v->options = *o;
+    v->options.address = arena_str(v->arena, str_of(o->address)).p;
+    v->options.path = arena_str(v->arena, str_of(o->path)).p;
+    v->options.token = arena_str(v->arena, o->token);
+    for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
+        v->options.upstream[f] = arena_str(v->arena, o->upstream[f]);
+    }
+    int rc = sources_load(v, e);
+    if (rc == 0) {
+        rc = listen_on(v, e);
+    }
+    if (rc == 0) {
+        *out = v;
+        return 0;
+    }
+    int closed = serve_free(v, NULL);
+    assert(closed == 0); /* nothing was recorded */
+    (void)closed;
+    return rc;
+}
+
+struct str serve_url(const struct serve *v)
+{
+    return v->url;
+}
+
+void serve_stop(struct serve *v, void (*done)(void *arg), void *arg)
+{
+    server_stop(v->server, done, arg);
+}
+
+struct serve_report serve_report(struct serve *v)
+{
+    struct serve_report r = {.sessions = v->n_sessions};
+    buf_clear(&v->report);
+    for (struct session *s = v->sessions; s != NULL; s = s->next) {
+        r.requests += s->requests;
+        r.refused += s->refused;
+        buf_addz(&v->report, v->report.n > 0 ? "\n" : "");
+        size_t from = v->report.n;
+        r.leftover += source_leftover(s, &v->report);
+        v->report.n -= v->report.n == from && from > 0; /* nothing to say: no line */
+    }
+    r.text = buf_str(&v->report);
+    return r;
+}
+
+int serve_free(struct serve *v, struct err *e)
+{
+    if (v == NULL) {
+        return 0;
+    }
+    while (v->sessions != NULL) {
+        struct session *s = v->sessions;
+        v->sessions = s->next;
+        session_free(s);
+    }
+    server_free(v->server);
+    sources_free(v);
+    int rc = v->rc;
+    if (rc != 0 && e != NULL) {
+        *e = v->error;
+    }
+    buf_free(&v->report);
+    arena_free(v->arena);
+    free(v);
+    return rc;
+}

@@ -1,0 +1,70 @@
+/* A model server for programs in any language: it answers from scripts, from cassettes, or from a
+ * real endpoint whose answers it records. Many sessions at once, each with its own position.
+ *
+ * Where a request goes: /v1/… belongs to the session "main", /s/NAME/v1/… or the header
+ * `x-assay-session: NAME` to the session NAME. NAME is letters, digits, and . _ - ~; what is before
+ * a ~ names its file (refund~2 is a second session of refund). /_assay/… is for tests that look in.
+ */
+#ifndef FAKELLM_SERVE_H
+#define FAKELLM_SERVE_H
+
+#include "cassettes/player.h"
+#include "cassettes/recorder.h"
+#include "kernel/drive/server.h"
+
+enum serve_source {
+    SERVE_SCRIPT, /* path: a script for every session, or a folder of NAME.script.yaml */
+    SERVE_REPLAY, /* path: a cassette for every session, or a folder of NAME.yaml */
+    SERVE_RECORD /* path: a folder that gets NAME.yaml, or with .yaml at its end the cassette of the
+                    session "main", the only one then; upstream is asked */
+};
+
+struct serve_options {
+    struct loop *loop;
+    const char *address; /* numeric; beyond loopback a token must be set */
+    uint16_t port;       /* 0 = any */
+    struct str token;    /* what requests must bring (x-assay-token, or as their API key where that
+                            goes nowhere else); n 0 = nothing */
+    enum serve_source source;
+    const char *path;
+    struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; /v1 at their end is
+                               not doubled */
+    enum cassette_mode mode;   /* SERVE_RECORD: what becomes of a cassette that is there */
+    enum cassette_match match; /* where something is replayed */
+    const struct rules *rules; /* also for what is recorded; NULL = none. Outlives the server */
+    struct rechunk rechunk;    /* where something is replayed */
+    uint32_t speed;            /* SERVE_REPLAY: thousandths of the recorded one; 0 = at once */
+    bool real_time;            /* SERVE_SCRIPT: its waits are waited; else they take no time */
+    struct server_limits limits;
+    size_t sessions_max;
+    /* One line for people: a miss, a mismatch, an upstream that cannot be reached. */
+    void (*note)(void *ctx, struct str line);
+    void *ctx;
+};
+
+struct serve;
+
+/* Loads what is named and listens. Errors as fake_load, cassette_load (all files of a folder are
+ * checked), server_new; ERR_USAGE: an address beyond loopback without a token. Owned by the caller;
+ * texts are copied, loop must outlive it. */
+int serve_new(const struct serve_options *o, struct serve **out, struct err *e) MUST_CHECK;
+
+/* "http://127.0.0.1:PORT", valid until serve_free. */
+struct str serve_url(const struct serve *v);
+
+/* Takes no new connections, finishes the answers under way, then calls done(arg) once. */
+void serve_stop(struct serve *v, void (*done)(void *arg), void *arg);
+
+/* What became of all sessions so far. Texts are valid until serve_free. */
+struct serve_report {
+    size_t sessions;
+    size_t requests;
+    size_t refused;  /* requests that the script did not expect, or the cassette did not hold */
+    size_t leftover; /* sessions with steps or recordings that were never asked for */
+    struct str text; /* for people, a line each */
+};
+struct serve_report serve_report(struct serve *v);
+
+/* Closes everything; ERR_IO when a recording could not be written. v NULL allowed. */
+int serve_free(struct serve *v, struct err *e) MUST_CHECK;
+#endif
