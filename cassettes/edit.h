@@ -11,6 +11,7 @@ struct hiding {
     size_t n_headers;
     const struct str *paths; /* user, $.metadata.keys[0], messages[*].name (cassettes/README.md) */
     size_t n_paths;
+    bool *found; /* n_paths, set to true for each at which something stands; NULL = not asked */
 };
 
 /* Hides the headers' values, and every string and number at the paths or beneath them, in requests,

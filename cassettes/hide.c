@@ -11,6 +11,7 @@ enum { SECRETS_MAX = 10000 };
 struct hider {
     struct json_path *paths;
     size_t n_paths;
+    bool *found;       /* of each path; NULL = not asked */
     uint64_t *secrets; /* hashes of those that were seen, in their order */
     size_t n_secrets;
     size_t hidden;
@@ -70,6 +71,9 @@ static void hide_value(struct hider *h, const struct val *v)
 static void follow(struct hider *h, const struct json_path *path, size_t step, const struct val *v)
 {
     if (step == path->n) {
+        if (h->found != NULL) {
+            h->found[path - h->paths] = true;
+        }
         hide_value(h, v);
         return;
     }
@@ -181,7 +185,7 @@ static int read_paths(struct hider *h, const struct hiding *what, struct arena *
 
 int cassette_hide(struct cassette *c, const struct hiding *what, size_t *hidden, struct err *e)
 {
-    struct hider h = {0};
+    struct hider h = {.found = what->found};
     int rc = read_paths(&h, what, c->arena, e);
     if (rc != 0) {
         return rc;

@@ -394,7 +394,7 @@ static int parse(struct chat *c, int argc, char **argv, struct err *e)
     struct option options[3 + RUN_OPTIONS] = {
         {"verbose", OPTION_FLAG, &c->flags.live.verbose, 0, 0},
         {"no-stream", OPTION_FLAG, &c->no_stream, 0, 0},
-        {"resume", OPTION_TEXT, &c->log, 0, 0}};
+        {"resume", OPTION_NAME, &c->log, 0, 0}};
     const struct run_flags *f = &c->flags;
     struct words words;
     size_t n = 3 + run_options(&c->flags, GOING_NEW, options + 3);
@@ -440,7 +440,7 @@ static int choose_trace(struct chat *c, struct err *e)
         snprintf(c->trace + n, sizeof c->trace - n, "/chat.jsonl");
         o->trace = c->trace;
     }
-    return o->trace == NULL ? 0 : appender_check(o->trace, e);
+    return o->trace == NULL ? 0 : log_check_replaced(o->trace, e);
 }
 
 static int open_chat(struct chat *c, struct str mend, struct err *e)

@@ -32,7 +32,8 @@ struct sub_verb {
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
 extern const struct verb verb_run, verb_init, verb_chat, verb_resume, verb_fork, verb_eval,
-    verb_golden, verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace;
+    verb_golden, verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace,
+    verb_score;
 
 /* ---- run.c ---- */
 
@@ -76,7 +77,9 @@ int trace_check(int argc, char **argv);
 
 /* ---- options.c ---- */
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_LIST };
+/* OPTION_NAME: of a file, a model and the like: a text that is not empty, as that of a variable
+ * that is not set would be. */
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NAME, OPTION_INT, OPTION_LIST };
 
 /* The values of an option that may be given several times, in order. */
 enum { OPTION_LIST_MAX = 32 };
@@ -117,6 +120,9 @@ int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CH
 int prices_open(const char *path, struct prices **out, struct err *e) MUST_CHECK;
 /* NULL is fine. */
 int temperature_check(const char *text, struct err *e) MUST_CHECK;
+
+/* Checks that an option's text (NULL allowed) is UTF-8, as logs and requests must be. ERR_USAGE. */
+int text_check(const char *option, const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
 /* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
@@ -216,6 +222,11 @@ struct approver;
 int approver_new(struct loop *loop, const char *decisions, struct approver **out,
                  struct err *e) MUST_CHECK;
 void approver_free(struct approver *a); /* NULL allowed */
+
+/* Warns of lines of the file that cannot hold: there is no such tool, or its tier (by enum
+ * tool_tier) is decided about otherwise, unasked. */
+void approver_check(const struct approver *a, const struct toolset *tools,
+                    const enum tier_policy *tiers);
 
 /* What the file of decisions says about a call: false where no line of it fits. */
 bool approver_decides(const struct approver *a, struct str name, struct str arguments,

@@ -32,8 +32,8 @@ void live_options(struct live_flags *f, struct option *out)
 {
     const struct option options[LIVE_OPTIONS] = {
         {"timeout", OPTION_TEXT, &f->timeout, 0, 0},
-        {"ca", OPTION_TEXT, &f->ca, 0, 0},
-        {"key-file", OPTION_TEXT, &f->key_file, 0, 0},
+        {"ca", OPTION_NAME, &f->ca, 0, 0},
+        {"key-file", OPTION_NAME, &f->key_file, 0, 0},
         {"header", OPTION_LIST, &f->headers, 0, 0},
         {"rpm", OPTION_INT, &f->rpm, 1, 1000000},
         {"tpm", OPTION_INT, &f->tpm, 1, INT64_C(1000000000000)},

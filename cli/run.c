@@ -77,7 +77,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     struct option options[OWN_OPTIONS + RUN_OPTIONS] = {
         {"json", OPTION_FLAG, &q->json, 0, 0},
         {"verbose", OPTION_FLAG, &q->flags.live.verbose, 0, 0},
-        {"log-tools", OPTION_TEXT, &q->log_tools, 0, 0},
+        {"log-tools", OPTION_NAME, &q->log_tools, 0, 0},
         {"at", OPTION_INT, &q->at, 1, 1 << 30}};
     size_t own = q->how == GOING_NEW ? 2 : q->how == GOING_ON ? 3 : OWN_OPTIONS;
     size_t n = own + run_options(&q->flags, q->how, options + own);
@@ -245,7 +245,7 @@ static int go(struct running *r)
     o->delta = r->streams ? on_delta : NULL;
     o->ask = on_ask;
     o->done = on_done;
-    int rc = o->trace == NULL ? 0 : appender_check(o->trace, &e);
+    int rc = o->trace == NULL ? 0 : log_check_replaced(o->trace, &e);
     if (rc != 0 || rig_new(r->setup->loop, o, &r->rig, &e) != 0) {
         return tell_error(&e);
     }

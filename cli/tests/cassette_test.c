@@ -52,6 +52,11 @@ static void redact_writes_where_it_is_told(void)
     CHECK_STATUS(ASSAY("cassette", "redact", path, "-o", out), 0);
     CU_ASSERT_STRING_EQUAL(read_text(out, NULL), r->out);
     CU_ASSERT_STRING_EQUAL(read_text(path, NULL), FOREIGN);
+    r = ASSAY("cassette", "redact", path, "--path", "user,usr,user.name");
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "foreign.yaml: warning: nothing stands at the path usr, so it hid nothing\n");
+    CHECK_ERR(r, "nothing stands at the path user.name,");
+    CU_ASSERT_PTR_NULL(strstr(r->err, "the path user,"));
     r = ASSAY("cassette", "redact", path, "-o", out);
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "is there already");

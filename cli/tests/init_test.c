@@ -1,49 +1,41 @@
 #include "ci/testing/testing.h"
 #include "cli/tests/program.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-/* A scripted endpoint on the loopback; it ends when its input does. */
+/* A scripted endpoint on the loopback; `url` is its first line. */
 struct endpoint {
-    pid_t pid;
-    int in;
+    struct program_running running;
     char url[128];
 };
 
 static void endpoint_start(struct endpoint *p, const char *script)
 {
-    int in[2], out[2];
-    CU_ASSERT_FATAL(pipe(in) == 0 && pipe(out) == 0);
-    p->pid = fork();
-    if (p->pid == 0) {
-        dup2(in[0], STDIN_FILENO);
-        dup2(out[1], STDOUT_FILENO);
-        close(in[1]);
-        close(out[0]);
-        execl(BUILD_DIR "/fakellm/tests/fake_endpoint", "fake_endpoint", script, (char *)NULL);
-        _exit(127);
-    }
-    close(in[0]);
-    close(out[1]);
-    p->in = in[1];
+    const char *const words[] = {"serve", "--script", script, NULL};
+    const char *fifo = path_of("%s/url", testing_dir());
     size_t n = 0;
-    while (n + 1 < sizeof p->url && read(out[0], p->url + n, 1) == 1 && p->url[n] != '\n') {
+    CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    const struct program_options o = {.out = fifo};
+    program_start(words, &o, &p->running);
+    fcntl(fd, F_SETFL, 0);
+    while (n + 1 < sizeof p->url && read(fd, p->url + n, 1) == 1 && p->url[n] != '\n') {
         n++;
     }
     p->url[n] = '\0';
-    close(out[0]);
+    close(fd);
     CU_ASSERT_FATAL(strncmp(p->url, "http://127.0.0.1:", 17) == 0);
 }
 
 static void endpoint_stop(struct endpoint *p)
 {
-    int status = 0;
-    close(p->in);
-    waitpid(p->pid, &status, 0);
+    kill(p->running.pid, SIGTERM);
+    CHECK_STATUS(program_wait(&p->running), 0);
 }
 
 /* A line as a shell in the folder runs it, with the program in PATH. */

@@ -193,6 +193,9 @@ static void add_advice(const struct endpoint *ep, const struct failure *f, struc
         buf_addz(out, "the endpoint is in trouble; try again later");
     } else if (status >= 300 && status < 400) {
         buf_addz(out, "it sends elsewhere, where the key does not go; is the base URL right?");
+    } else if (status >= 200 && status < 300) {
+        buf_addz(out, "asked ");
+        add_address(ep, out);
     }
 }
 

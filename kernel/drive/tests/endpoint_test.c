@@ -582,6 +582,7 @@ static void notes_say_what_to_try(void)
          "is the base URL right?; to https://b.example/v1"},
         {"200 OK", "x-request-id: req_3\r\n", "{\"error\":{\"message\":\"odd\"}}", "",
          "x-request-id req_3"},
+        {"200 OK", "Content-Type: text/html\r\n", "<html></html>", "", "asked http://127.0.0.1:"},
         {"401 Unauthorized", "x-request-id: k-12345\r\n", "{}", "k-12345", "x-request-id REDACTED"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
