@@ -124,12 +124,22 @@ static struct str name_of(const char *path)
     return str_slice(name, 0, str_find(name, STR(".")));
 }
 
-static int import_promptfoo(const char *path, const char *out)
+enum format { FORMAT_PROMPTFOO, FORMAT_BFCL };
+
+static int import_file(enum format format, const char *path, const char *answers, const char *out)
 {
     struct err e;
     struct buf set = {0};
     size_t tasks = 0, left = 0;
-    int rc = golden_import_promptfoo(path, name_of(out), &set, &tasks, on_left, &left, &e);
+    int rc = 0;
+    switch (format) {
+    case FORMAT_PROMPTFOO:
+        rc = golden_import_promptfoo(path, name_of(out), &set, &tasks, on_left, &left, &e);
+        break;
+    case FORMAT_BFCL:
+        rc = golden_import_bfcl(path, answers, name_of(out), &set, &tasks, on_left, &left, &e);
+        break;
+    }
     rc = rc != 0 ? rc : golden_write_new(out, buf_str(&set), &e);
     buf_free(&set);
     if (rc != 0) {
@@ -145,22 +155,29 @@ static int import_promptfoo(const char *path, const char *out)
 
 int golden_verb_import(int argc, char **argv)
 {
-    const char *out = NULL;
-    const struct option options[] = {{"out", OPTION_TEXT, &out, 0, 0}};
+    const char *out = NULL, *answers = NULL;
+    const struct option options[] = {{"out", OPTION_TEXT, &out, 0, 0},
+                                     {"answers", OPTION_TEXT, &answers, 0, 0}};
     struct words words;
     struct err e;
-    if (options_parse(options, 1, argc, argv, &words, &e) != 0) {
+    if (options_parse(options, 2, argc, argv, &words, &e) != 0) {
         return tell_error(&e);
     }
     if (words.n != 2 || out == NULL) {
         err_set(&e, ERR_USAGE,
-                "golden import wants a format, a file and a set: assay golden import promptfoo "
-                "FILE -o SET.yaml");
+                "golden import wants a format, a file and a set: assay golden import "
+                "bfcl|promptfoo FILE -o SET.yaml");
         return tell_error(&e);
     }
-    if (strcmp(words.at[0], "promptfoo") != 0) {
-        err_set(&e, ERR_USAGE, "golden import knows no \"%s\": expected promptfoo", words.at[0]);
+    bool bfcl = strcmp(words.at[0], "bfcl") == 0;
+    if (!bfcl && strcmp(words.at[0], "promptfoo") != 0) {
+        err_set(&e, ERR_USAGE, "golden import knows no \"%s\": expected bfcl or promptfoo",
+                words.at[0]);
         return tell_error(&e);
     }
-    return import_promptfoo(words.at[1], out);
+    if (!bfcl && answers != NULL) {
+        err_set(&e, ERR_USAGE, "--answers goes with golden import bfcl");
+        return tell_error(&e);
+    }
+    return import_file(bfcl ? FORMAT_BFCL : FORMAT_PROMPTFOO, words.at[1], answers, out);
 }

@@ -30,12 +30,31 @@ static int check_options(const struct eval_options *o, struct err *e)
     return 0;
 }
 
+/* The models that the sets are meant for, of which one is run at a time. */
+static int no_model(const struct plan *p, struct err *e)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < p->n_sets; i++) {
+        for (size_t j = 0; j < p->sets[i]->n_models; j++) {
+            buf_fmt(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_FMT(p->sets[i]->models[j].name));
+        }
+    }
+    int rc = names.n == 0
+                 ? err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL")
+                 : err_set(e, ERR_USAGE,
+                           "no model is named: give --model NAME, one at a time of those that the "
+                           "set is meant for: %.*s",
+                           STR_FMT(buf_str(&names)));
+    buf_free(&names);
+    return rc;
+}
+
 /* What can be told without the tasks, but shall not hide that a set is wrong. */
-static int check_source_options(const struct eval_options *o, struct err *e)
+static int check_source_options(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
     if (live && (o->model == NULL || *o->model == '\0')) {
-        return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
+        return no_model(p, e);
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
         return err_set(e, ERR_NOT_FOUND,
@@ -404,7 +423,7 @@ static int check_programs(const struct eval_options *o, const struct plan *p, st
 static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     const char *checked = NULL;
-    int rc = check_source_options(o, e);
+    int rc = check_source_options(o, p, e);
     if (rc == 0) {
         rc = check_programs(o, p, e);
     }

@@ -34,6 +34,12 @@ int golden_import_promptfoo(const char *path, struct str name, struct buf *set, 
                             void (*left)(void *ctx, const struct finding *f), void *ctx,
                             struct err *e) MUST_CHECK;
 
+/* The same of questions of the Berkeley Function Calling Leaderboard, with their answers (NULL:
+ * none, for questions that want no call). Errors as bfcl_set_load. */
+int golden_import_bfcl(const char *questions, const char *answers, struct str name, struct buf *set,
+                       size_t *tasks, void (*left)(void *ctx, const struct finding *f), void *ctx,
+                       struct err *e) MUST_CHECK;
+
 /* Writes a set to `path`, where nothing is. ERR_EXISTS; ERR_INPUT: it does not load; ERR_IO. */
 int golden_write_new(const char *path, struct str set, struct err *e) MUST_CHECK;
 

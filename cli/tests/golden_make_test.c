@@ -285,6 +285,118 @@ static void what_is_no_promptfoo_file_is_refused(void)
     CHECK_STATUS(ASSAY("golden", "promote", "a"), 2);
 }
 
+/* ---- bfcl ---- */
+
+static const char questions[] =
+    "{\"id\": \"simple_python_1\", \"question\": [[{\"role\": \"system\", \"content\": \"Be "
+    "brief.\"}, "
+    "{\"role\": \"user\", \"content\": \"Area?\"}]], \"function\": [{\"name\": \"math.area\", "
+    "\"description\": \"Area.\", \"parameters\": {\"type\": \"dict\", \"properties\": {\"base\": "
+    "{\"type\": \"float\"}, \"unit\": {\"type\": \"string\"}, \"what\": {\"type\": \"any\"}}, "
+    "\"required\": [\"base\"]}}]}\n"
+    "{\"id\": \"parallel_2\", \"question\": [[{\"role\": \"user\", \"content\": \"Both?\"}]], "
+    "\"function\": [{\"name\": \"f\", \"parameters\": {\"type\": \"dict\", \"properties\": {\"x\": "
+    "{\"type\": \"dict\"}}}}]}\n"
+    "{\"id\": \"multi_turn_3\", \"question\": [[{\"role\": \"user\", \"content\": \"One.\"}], "
+    "[{\"role\": \"user\", \"content\": \"Two.\"}]], \"function\": [{\"name\": \"f\", "
+    "\"parameters\": "
+    "{\"type\": \"dict\"}}]}\n"
+    "{\"id\": \"simple_java_4\", \"question\": [[{\"role\": \"user\", \"content\": \"Java?\"}]], "
+    "\"function\": [{\"name\": \"f\", \"parameters\": {\"type\": \"dict\"}}]}\n";
+
+static const char ground_truth[] = "{\"id\": \"simple_python_1\", \"ground_truth\": "
+                                   "[{\"math.area\": {\"base\": [10, 10.5], \"unit\": "
+                                   "[\"cm\", \"\"]}}]}\n"
+                                   "{\"id\": \"parallel_2\", \"ground_truth\": [{\"f\": {\"x\": "
+                                   "[{\"a\": [1, 2]}]}}, {\"f\": {}}]}\n"
+                                   "{\"id\": \"multi_turn_3\", \"ground_truth\": [{\"f\": {}}]}\n"
+                                   "{\"id\": \"simple_java_4\", \"ground_truth\": [{\"f\": {}}]}\n";
+
+static const char bfcl_imported[] =
+    "version: 1\n"
+    "name: b\n"
+    "tasks:\n"
+    "- id: \"simple_python_1\"\n"
+    "  system: \"Be brief.\"\n"
+    "  prompt: \"Area?\"\n"
+    "  tools:\n"
+    "  - name: \"math_area\"\n"
+    "    description: \"Area.\"\n"
+    "    parameters: {\"type\": \"object\", \"properties\": {\"base\": {\"type\": \"number\"}, "
+    "\"unit\": "
+    "{\"type\": \"string\"}, \"what\": {}}, \"required\": [\"base\"]}\n"
+    "    answers: [{result: done}]\n"
+    "  expect:\n"
+    "    calls:\n"
+    "      list:\n"
+    "      - \"math_area\": {\"base\": {one_of: [10, 10.5]}, \"unit\": {optional: \"cm\"}}\n"
+    "- id: \"parallel_2\"\n"
+    "  prompt: \"Both?\"\n"
+    "  tools:\n"
+    "  - name: \"f\"\n"
+    "    description: \"\"\n"
+    "    parameters: {\"type\": \"object\", \"properties\": {\"x\": {\"type\": \"object\"}}}\n"
+    "    answers: [{result: done}]\n"
+    "  expect:\n"
+    "    calls:\n"
+    "      list:\n"
+    "      - parallel:\n"
+    "        - \"f\": {\"x\": {\"a\": {one_of: [1, 2]}}}\n"
+    "        - \"f\": {}\n";
+
+static void bfcl_is_taken_over(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "q.jsonl", questions);
+    write_text(dir, "a.jsonl", ground_truth);
+    const struct ran *r = ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "--answers",
+                                     "a.jsonl", "-o", "b.yaml");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "b.yaml has 2 tasks; 2 things were not taken over");
+    CHECK_ERR(r, "q.jsonl:3:1: not taken over: the question multi_turn_3: it has several turns");
+    CHECK_ERR(r,
+              "q.jsonl:4:1: not taken over: the question simple_java_4: its answers are written");
+    CHECK_TEXT(read_text(path_of("%s/b.yaml", dir), NULL), bfcl_imported);
+    r = ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "-o", "c.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "--answers");
+}
+
+/* All questions of the leaderboard that ask for calls in JSON, or for none. */
+static void the_leaderboard_is_taken_over_whole(void)
+{
+    static const struct {
+        const char *category;
+        const char *tasks;
+        bool answers;
+    } categories[] = {
+        {"simple_python", "has 400 tasks; 0 things", true},
+        {"multiple", "has 200 tasks; 0 things", true},
+        {"parallel", "has 200 tasks; 0 things", true},
+        {"parallel_multiple", "has 200 tasks; 0 things", true},
+        {"irrelevance", "has 240 tasks; 0 things", false},
+        {"live_simple", "has 258 tasks; 0 things", true},
+    };
+    const char *dir = testing_dir();
+    for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++) {
+        const char *name = categories[i].category;
+        const char *asked = testing_corpus(path_of("bfcl/questions/%s.jsonl", name));
+        const char *truth = testing_corpus(path_of("bfcl/answers/%s.jsonl", name));
+        if (asked == NULL) {
+            testing_skip("the corpus is not there");
+            return;
+        }
+        const char *out = path_of("%s/%s.yaml", dir, name);
+        const struct ran *r =
+            categories[i].answers
+                ? ASSAY("golden", "import", "bfcl", asked, "--answers", truth, "-o", out)
+                : ASSAY("golden", "import", "bfcl", asked, "-o", out);
+        CHECK_STATUS(r, 0);
+        CHECK_OUT(r, categories[i].tasks);
+    }
+}
+
 TESTS(golden_make,
       {"golden_every_session_passes_the_task_that_it_makes",
        every_session_passes_the_task_that_it_makes},
@@ -293,4 +405,6 @@ TESTS(golden_make,
       {"golden_a_set_that_cannot_be_added_to_stays_as_it_is",
        a_set_that_cannot_be_added_to_stays_as_it_is},
       {"golden_promptfoo_is_taken_over", promptfoo_is_taken_over},
-      {"golden_what_is_no_promptfoo_file_is_refused", what_is_no_promptfoo_file_is_refused})
+      {"golden_what_is_no_promptfoo_file_is_refused", what_is_no_promptfoo_file_is_refused},
+      {"golden_bfcl_is_taken_over", bfcl_is_taken_over},
+      {"golden_the_leaderboard_is_taken_over_whole", the_leaderboard_is_taken_over_whole})
