@@ -39,19 +39,25 @@ void answer_json(struct exchange *x, int status, struct str body)
 
 /* An error in the provider's own form, so that its SDK raises what it would. It is not to be tried
  * again: the same would come. */
-static void answer_error(struct exchange *x, enum wire_format f, size_t n, int status,
-                         struct str message)
+static void answer_refusal(struct exchange *x, enum wire_format f, size_t n, int status,
+                           struct str body)
 {
-    struct buf body = {0};
     struct arena *arena = arena_new();
     struct http_header headers[HEADERS_OF_PROVIDER + 2];
     size_t n_headers = provider_headers(f, n, arena, headers);
     headers[n_headers++] = (struct http_header){STR("Content-Type"), STR("application/json")};
     headers[n_headers++] = (struct http_header){STR("x-should-retry"), STR("false")};
-    wire_encode_error(f, status, message, &body);
-    answer(x, status, headers, n_headers, buf_str(&body));
-    buf_free(&body);
+    answer(x, status, headers, n_headers, body);
     arena_free(arena);
+}
+
+static void answer_error(struct exchange *x, enum wire_format f, size_t n, int status,
+                         struct str message)
+{
+    struct buf body = {0};
+    wire_encode_error(f, status, message, &body);
+    answer_refusal(x, f, n, status, buf_str(&body));
+    buf_free(&body);
 }
 
 /* ---- the journal ---- */
@@ -150,25 +156,26 @@ static void on_body(void *ctx, struct str piece)
 }
 
 /* A request that was refused is told in the provider's form; a broken answer breaks the connection.
- */
+ * What the script's provider would not take has been answered already. */
 static void on_end(void *ctx, enum http_end end, struct str detail)
 {
     struct hop *h = ctx;
     struct session *s = h->session;
     struct entry *e = entry_of(h);
-    bool refused = end == HTTP_MISS || end == HTTP_MISMATCH;
+    bool unknown = end == HTTP_MISS || end == HTTP_MISMATCH;
+    bool refused = unknown || (end == HTTP_CLEAN && s->fake != NULL && detail.n > 0);
     s->refused += refused;
     if (e != NULL) {
         e->open = false;
         e->ended = end;
         e->refused = refused;
         e->message = keep(s, detail);
-        e->status = refused ? 400 : e->status;
+        e->status = unknown ? 400 : e->status;
     }
-    if (end != HTTP_CLEAN && (refused || s->fake == NULL) && detail.n > 0) {
+    if ((refused || (end != HTTP_CLEAN && s->fake == NULL)) && detail.n > 0) {
         note(s, h->n, detail);
     }
-    if (h->exchange != NULL && refused && !h->head) {
+    if (h->exchange != NULL && unknown && !h->head) {
         answer_error(h->exchange, h->format, h->n, 400, detail);
     } else if (h->exchange != NULL) {
         exchange_end(h->exchange, end);
@@ -378,6 +385,44 @@ static void start_hop(struct session *s, struct exchange *x, const struct http_r
     arena_free(arena);
 }
 
+/* What does not come through the door is in the journal all the same. */
+static void turn_away(struct session *s, struct exchange *x, const struct http_request *rq,
+                      enum wire_format f, const struct wire_refusal *r)
+{
+    struct buf body = {0};
+    struct buf why = {0};
+    size_t at = journal_add(s, rq);
+    buf_addz(&why, "the provider would refuse this request: ");
+    buf_add(&why, r->message);
+    s->refused++;
+    if (at != SIZE_MAX) {
+        struct entry *e = &s->journal[at];
+        e->open = false;
+        e->ended = HTTP_CLEAN;
+        e->refused = true;
+        e->status = r->status;
+        e->message = keep(s, buf_str(&why));
+    }
+    note(s, s->requests, buf_str(&why));
+    wire_encode_refusal(f, r, &body);
+    answer_refusal(x, f, s->requests, r->status, buf_str(&body));
+    buf_free(&body);
+    buf_free(&why);
+}
+
+static void answer_session(struct session *s, struct exchange *x, const struct http_request *rq,
+                           struct str path, enum wire_format f)
+{
+    struct arena *arena = arena_new();
+    struct wire_refusal refusal;
+    if (s->fake != NULL && !facts_admit(s, rq, path, f, arena, &refusal)) {
+        turn_away(s, x, rq, f, &refusal);
+    } else if (!facts_request(s, x, rq, path)) {
+        start_hop(s, x, rq, f);
+    }
+    arena_free(arena);
+}
+
 /* A session that there cannot be. */
 static void refuse_session(struct serve *v, struct exchange *x, enum wire_format f,
                            struct str session, const struct err *e)
@@ -414,9 +459,7 @@ static void on_request(void *ctx, struct exchange *x, const struct http_request 
     } else {
         struct http_request inner = *rq;
         inner.url = r.url;
-        if (!facts_request(s, x, &inner, r.path)) {
-            start_hop(s, x, &inner, f);
-        }
+        answer_session(s, x, &inner, r.path, f);
     }
 }
 

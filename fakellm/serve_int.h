@@ -111,6 +111,11 @@ void admin_request(struct serve *v, struct exchange *x, const struct http_reques
 
 /* ---- serve_facts.c: what providers tell besides replies ---- */
 
+/* Whether the provider would open its door: false with *out for a path or method that it does not
+ * have, and a key that the script does not take. */
+bool facts_admit(const struct session *s, const struct http_request *rq, struct str path,
+                 enum wire_format f, struct arena *arena, struct wire_refusal *out);
+
 /* Answers lists of models and counts of tokens; false for any other request. path begins with
  * "/v1/". */
 bool facts_request(struct session *s, struct exchange *x, const struct http_request *rq,
