@@ -48,6 +48,12 @@ static bool type_is(const struct val *v, const char *type)
     return str_is(val_text(val_get(v, "type")), type);
 }
 
+/* Whether the provider holds what went before (a thread): it is not seen here. */
+static bool goes_on(const struct check *c)
+{
+    return type_is(val_get(c->body, "thread"), "continue");
+}
+
 /* ---- numbers ---- */
 
 static bool check_whole(struct check *c, const struct val *v, const char *min, struct str path)
@@ -132,6 +138,9 @@ static bool check_choice(struct check *c, const struct check_ids *names, size_t 
     bool forced = type_is(choice, "any") || type_is(choice, "tool");
     if (!check_kind(c, choice, VAL_OBJECT, false, STR("tool_choice"))) {
         return false;
+    }
+    if (goes_on(c)) { /* the tools were sent before */
+        return true;
     }
     if (forced && n == 0) {
         return refuse(c, STR("tool_choice may only be specified while providing tools."));
@@ -236,12 +245,13 @@ static bool check_role(struct check *c, const struct val *m, size_t i)
     if (!check_kind(c, role, VAL_STRING, true, path)) {
         return false;
     }
-    if (str_is(role->text, "system")) {
+    if (str_is(role->text, "system") && i == 0) { /* later ones are messages of their own kind */
         return refuse(c, STR("messages: Unexpected role \"system\". The Messages API accepts a "
                              "top-level `system` parameter, not \"system\" as an input message "
                              "role."));
     }
     return str_is(role->text, "user") || str_is(role->text, "assistant") ||
+           str_is(role->text, "system") ||
            refuse(c, arena_printf(c->arena,
                                   "messages: Unexpected role \"%.*s\". Allowed roles are \"user\" "
                                   "or \"assistant\"",
@@ -285,6 +295,11 @@ struct turn {
 static bool is_assistant(const struct val *m)
 {
     return str_is(val_text(val_get(m, "role")), "assistant");
+}
+
+static bool is_system(const struct val *m)
+{
+    return str_is(val_text(val_get(m, "role")), "system");
 }
 
 static struct turn turn_at(const struct val *list, size_t from)
@@ -344,6 +359,9 @@ static bool check_result(struct check *c, const struct val *block, struct str pa
 {
     struct str id = val_text(val_get(block, "tool_use_id"));
     struct check_id *call = check_ids_find(ids, id);
+    if (before.to == 0 && goes_on(c)) {
+        return true;
+    }
     if (call == NULL || call->place < before.from || call->place >= before.to) {
         return refuse_at(c, path,
                          arena_printf(c->arena,
@@ -371,12 +389,12 @@ static bool check_results(struct check *c, const struct val *list, struct turn t
 {
     bool leading = true;
     for (size_t i = t.from; i < t.to; i++) {
-        leading = leading && blocks_of(&list->items[i]) > 0;
+        leading = leading && (is_system(&list->items[i]) || blocks_of(&list->items[i]) > 0);
         for (size_t k = 0; k < blocks_of(&list->items[i]); k++) {
             const struct val *block = block_of(&list->items[i], k);
             bool result = type_is(block, "tool_result");
             struct str path = arena_printf(c->arena, "messages.%zu.content.%zu", i, k);
-            leading = leading && result;
+            leading = leading && (result || is_system(&list->items[i]));
             if (result && !leading) {
                 return check_answered(c, list, before, ids) &&
                        check_result(c, block, path, before, i, ids);
@@ -459,7 +477,7 @@ static bool check_thoughts(struct check *c, const struct val *list)
                 return true;
             }
             first = i;
-        } else if (!holds_results(m)) {
+        } else if (!holds_results(m) && !is_system(m)) {
             break;
         }
     }
@@ -494,7 +512,7 @@ static bool check_thinking(struct check *c, const struct val *list)
     if (val_is(temperature, VAL_NUMBER) && num_compare(temperature->text, STR("1")) != 0) {
         return refuse(c, STR("`temperature` may only be set to 1 when thinking is enabled."));
     }
-    return !c->thinks || check_thoughts(c, list);
+    return !c->thinks || goes_on(c) || check_thoughts(c, list);
 }
 
 /* ---- the whole ---- */

@@ -392,6 +392,13 @@ static void messages_pair_calls_and_results(void)
          "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: a. "
          "Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
          NULL, NULL},
+        {MESSAGES(USER
+                  "," TURN("assistant", USE("a")) ",{'role':'system','content':'Be good.'}," TURN(
+                      "user", DONE("a"))),
+         NULL, NULL, NULL},
+        {"{'model':'m','max_tokens':9,'thread':{'type':'continue','previous_message_id':'msg_1'},"
+         "'messages':[" TURN("user", DONE("a")) "]}",
+         NULL, NULL, NULL},
         {MESSAGES(TURN("user", DONE("a"))),
          "messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: a. Each "
          "`tool_result` block must have a corresponding `tool_use` block in the previous message.",
