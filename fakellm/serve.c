@@ -14,7 +14,7 @@ struct hop {
     struct hop *next;
     struct hop **link;         /* what points here */
     struct exchange *exchange; /* NULL = the client is gone */
-    struct http_call *call;
+    struct http_call *call; /* NULL = it has ended in a hang, which lasts until the client goes */
     enum wire_format format;
     size_t n;     /* the request's number in its session */
     size_t entry; /* its place in the journal; SIZE_MAX = there was no room */
@@ -175,6 +175,10 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
     if ((refused || (end != HTTP_CLEAN && s->fake == NULL)) && detail.n > 0) {
         note(s, h->n, detail);
     }
+    if (h->exchange != NULL && end == HTTP_TIMEOUT && s->fake != NULL) {
+        h->call = NULL;
+        return;
+    }
     if (h->exchange != NULL && unknown && !h->head) {
         answer_error(h->exchange, h->format, h->n, 400, detail);
     } else if (h->exchange != NULL) {
@@ -186,11 +190,13 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
 static void hop_stop(struct hop *h)
 {
     struct entry *e = entry_of(h);
-    if (e != NULL) {
+    if (e != NULL && h->call != NULL) {
         e->open = false;
         e->ended = HTTP_STOPPED;
     }
-    h->session->transport->ops->stop(h->session->transport, h->call);
+    if (h->call != NULL) {
+        h->session->transport->ops->stop(h->session->transport, h->call);
+    }
     hop_free(h);
 }
 

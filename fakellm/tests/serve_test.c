@@ -265,6 +265,35 @@ static void errors(void)
     finish();
 }
 
+/* A hang lasts until the client goes, whatever the server's clock says. */
+static void hang(void)
+{
+    begin();
+    struct serve *v =
+        serve_script("version: 1\nrules:\n- when: {last_user: wait}\n"
+                     "  fault: {kind: hang, after_bytes: 9}\n- reply: {text: hello}\n");
+    const struct http_header type = {STR("Content-Type"), STR("application/json")};
+    struct http_request rq = {
+        .method = STR("POST"),
+        .url = arena_printf(t.arena, "%.*s" CHAT, STR_FMT(serve_url(v))),
+        .headers = &type,
+        .n_headers = 1,
+        .body = STR("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"wait\"}]}"),
+    };
+    struct http_sink sink = {NULL, on_head, on_body, on_end};
+    t.under_way = 2;
+    struct http_call *waiting = t.client->ops->start(t.client, &rq, sink);
+    for (int i = 0; i < 5; i++) {
+        CHECK_HAS(ask(v, (struct asked){NULL, CHAT, NULL, chat_hi}), "hello");
+    }
+    CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/journal", NULL, NULL}),
+              "\"ended\":\"timeout\"");
+    t.client->ops->stop(t.client, waiting); /* it is there still */
+    CHECK_HAS(ask(v, (struct asked){NULL, CHAT, NULL, chat_hi}), "hello");
+    serve_end(v);
+    finish();
+}
+
 static void key(void)
 {
     static const struct {
@@ -624,8 +653,8 @@ static void no_upstream(void)
 
 TESTS(serve, {"serve_speaks_every_format_streamed_and_not", formats},
       {"serve_tells_errors_in_the_form_of_the_provider", errors},
-      {"serve_wants_the_scripts_key", key}, {"serve_breaks_where_the_script_says", broken},
-      {"serve_keeps_sessions_apart", sessions},
+      {"serve_wants_the_scripts_key", key}, {"serve_hangs_until_the_client_goes", hang},
+      {"serve_breaks_where_the_script_says", broken}, {"serve_keeps_sessions_apart", sessions},
       {"serve_finds_a_sessions_script_in_a_folder", folder},
       {"serve_has_a_limit_of_sessions", session_limit},
       {"serve_lists_its_model_and_counts_tokens", facts},
