@@ -3,6 +3,7 @@
 #define CASSETTES_CASSETTE_INT_H
 
 #include "cassettes/cassette.h"
+#include "kernel/wire/wire.h"
 
 enum {
     CASSETTE_BYTES_MAX = 256 << 20, /* of a file */
@@ -108,7 +109,8 @@ void cassette_find_in_answer(const struct interaction *it, struct buf *parts);
  * events). */
 struct str cassette_json_of_line(struct str line);
 
-/* The parts as an array; valid until `parts` changes. */
+/* Appends one part; the parts as an array, valid until `parts` changes. */
+void cassette_add_part(struct buf *parts, const struct redacted *part);
 struct redacted *cassette_parts(const struct buf *parts, size_t *n);
 
 /* Puts parts in order and makes one of those that overlap. */
@@ -120,12 +122,17 @@ void cassette_sort_parts(struct buf *parts);
 void cassette_move_chunks(const struct cassette_chunk *in, size_t n, const struct buf *parts,
                           struct cassette_chunk *out);
 
-/* Appends the head of a file: version, `assay` header (run and started_at with n 0, seed 0: left
- * out), `interactions:`. */
-void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at);
-/* The same with rules (NULL = none). */
-void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
-                              struct cassette_place place, const struct rules *rules);
+/* What the head of a file says; 0 of a member = left out. */
+struct cassette_head {
+    struct str run;
+    uint64_t seed;
+    struct str started_at;
+    struct cassette_place place;
+    const struct rules *rules; /* NULL = none */
+};
+
+/* Appends the head of a file: version, `assay` header, `interactions:`. */
+void cassette_add_head(struct buf *out, const struct cassette_head *head);
 
 /* ---- path.c: paths into JSON ---- */
 
@@ -247,6 +254,8 @@ struct reading {
 struct reading cassette_reading_of(const struct interaction *it, struct arena *arena);
 void cassette_reading_free(struct reading *r);
 const char *cassette_kind_name(enum interaction_kind kind); /* as `cassette show --json` has it */
+/* Whether both have the same answer: status, end and body. */
+bool cassette_answered_alike(const struct interaction *a, const struct interaction *b);
 /* The name of a tool interaction's tool. */
 struct str cassette_tool_name(const struct interaction *it);
 

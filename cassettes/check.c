@@ -121,11 +121,6 @@ static void check_reply(struct checking *k, const struct reading *r)
     }
 }
 
-static bool answered_alike(const struct interaction *a, const struct interaction *b)
-{
-    return a->status == b->status && a->ended == b->ended && str_eq(a->body, b->body);
-}
-
 /* Equal requests with different good answers: which of them comes depends on the order of asking.
  * A failure before a good answer is a retry. */
 static void check_duplicates(struct checking *k)
@@ -143,7 +138,7 @@ static void check_duplicates(struct checking *k)
         uint32_t first = cassette_index_first(x, key);
         if (first == INDEX_NONE) {
             cassette_index_add(x, key, i);
-        } else if (!answered_alike(&c->items[first], it)) {
+        } else if (!cassette_answered_alike(&c->items[first], it)) {
             struct str message = arena_printf(k->arena,
                                               "interaction %u: the same request as interaction %u "
                                               "with another answer: they are served in this order",
@@ -206,7 +201,7 @@ bool cassette_says_secret(struct str interaction, struct buf *why)
 {
     struct buf text = {0};
     struct cassette *c;
-    cassette_add_header(&text, (struct str){NULL, 0}, 0, (struct str){NULL, 0});
+    cassette_add_head(&text, &(struct cassette_head){.seed = 0});
     buf_add(&text, interaction);
     if (cassette_parse("recording", buf_str(&text), &c, NULL, NULL) == 0) {
         cassette_check_secrets(c, keep_secret, why);

@@ -1,5 +1,6 @@
 /* Compares two cassettes: what each asks, and what it is answered. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 

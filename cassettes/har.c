@@ -1,6 +1,7 @@
 /* Reads HTTP archives, which browsers and proxies export (HAR 1.2,
  * http://www.softwareishard.com/blog/har-12-spec/), and takes recordings of others over as ours. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/base64.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"

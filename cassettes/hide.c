@@ -1,5 +1,6 @@
 /* Hides what a user names: headers, and values at JSON paths. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 
@@ -10,6 +11,7 @@ enum { SECRETS_MAX = 10000 };
 struct hider {
     struct json_path *paths;
     size_t n_paths;
+    bool *found;       /* of each path; NULL = not asked */
     uint64_t *secrets; /* hashes of those that were seen, in their order */
     size_t n_secrets;
     size_t hidden;
@@ -61,7 +63,7 @@ static void hide_value(struct hider *h, const struct val *v)
     }
     if (h->n_secrets <= SECRETS_MAX) {
         part.id = number_of(h, v->text);
-        buf_add(&h->parts, (struct str){(const char *)&part, sizeof part});
+        cassette_add_part(&h->parts, &part);
         h->hidden++;
     }
 }
@@ -69,6 +71,9 @@ static void hide_value(struct hider *h, const struct val *v)
 static void follow(struct hider *h, const struct json_path *path, size_t step, const struct val *v)
 {
     if (step == path->n) {
+        if (h->found != NULL) {
+            h->found[path - h->paths] = true;
+        }
         hide_value(h, v);
         return;
     }
@@ -180,7 +185,7 @@ static int read_paths(struct hider *h, const struct hiding *what, struct arena *
 
 int cassette_hide(struct cassette *c, const struct hiding *what, size_t *hidden, struct err *e)
 {
-    struct hider h = {0};
+    struct hider h = {.found = what->found};
     int rc = read_paths(&h, what, c->arena, e);
     if (rc != 0) {
         return rc;

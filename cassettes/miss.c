@@ -224,3 +224,32 @@ size_t player_list_unused(struct player *p)
     }
     return n;
 }
+
+/* The lines of `text` below a heading. */
+static void add_lines(struct buf *out, struct str text)
+{
+    for (text = str_trim(text); text.n > 0;) {
+        size_t end = str_find(text, STR("\n"));
+        buf_addz(out, "\n  ");
+        buf_add(out, str_slice(text, 0, end));
+        text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
+    }
+}
+
+bool player_report_text(const struct player_report *r, bool strict, struct buf *out)
+{
+    const char *error = strict ? ", and --strict makes that an error" : "";
+    buf_add(out, str_trim(r->miss_text));
+    if (r->drifts > 0) {
+        buf_fmt(out, "%s%zu request%s differed from the recording%s:", out->n > 0 ? "\n" : "",
+                r->drifts, r->drifts == 1 ? "" : "s", error);
+        add_lines(out, r->drift_text);
+    }
+    bool unused = r->unused > 0 && strict && r->misses == 0;
+    if (unused) {
+        buf_fmt(out, "%s%zu recorded interaction%s not used%s:", out->n > 0 ? "\n" : "", r->unused,
+                r->unused == 1 ? " was" : "s were", error);
+        add_lines(out, r->unused_text);
+    }
+    return r->misses > 0 || unused || (r->drifts > 0 && strict);
+}

@@ -57,6 +57,17 @@ static struct asked asked_of(struct arena *arena, struct str method, struct str 
     return a;
 }
 
+static struct asked asked_call(struct arena *arena, struct str tool, struct str arguments)
+{
+    return asked_of(arena, STR("CALL"), arena_printf(arena, "tool:%.*s", STR_FMT(tool)), arguments);
+}
+
+static struct asked asked_decision(struct arena *arena, struct str tool, struct str arguments)
+{
+    return asked_of(arena, STR("ASK"), arena_printf(arena, "approval:%.*s", STR_FMT(tool)),
+                    arguments);
+}
+
 static struct key answer_key(const struct player *p, const struct asked *a, bool tool)
 {
     return p->o.match == CASSETTE_ORDER && !tool
@@ -449,8 +460,7 @@ static struct tool_run *start_run(struct toolbox *base, const struct tool_reques
     }
     p->runs = run;
     struct arena *arena = arena_new();
-    struct str uri = arena_printf(arena, "tool:%.*s", STR_FMT(rq->name));
-    struct asked a = asked_of(arena, STR("CALL"), uri, rq->arguments);
+    struct asked a = asked_call(arena, rq->name, rq->arguments);
     uint32_t i = take(p, &a, true);
     if (i == INDEX_NONE) {
         answer_without_recording(t, rq, run, &a);
@@ -572,27 +582,20 @@ void player_skip_requests(struct player *p, size_t n)
     }
 }
 
-/* The next recording of a call (`CALL`, `tool`) or of a decision (`ASK`, `approval`), which counts
- * as used then. */
-static uint32_t take_call(struct player *p, const char *method, const char *scheme, struct str name,
-                          struct str arguments)
-{
-    struct arena *arena = arena_new();
-    struct str uri = arena_printf(arena, "%s:%.*s", scheme, STR_FMT(name));
-    struct asked a = asked_of(arena, str_of(method), uri, arguments);
-    uint32_t i = take(p, &a, true);
-    arena_free(arena);
-    return i;
-}
-
 void player_skip_call(struct player *p, struct str name, struct str arguments)
 {
-    (void)take_call(p, "CALL", "tool", name, arguments);
+    struct arena *arena = arena_new();
+    struct asked a = asked_call(arena, name, arguments);
+    take(p, &a, true);
+    arena_free(arena);
 }
 
 void player_skip_decision(struct player *p, struct str name, struct str arguments)
 {
-    (void)take_call(p, "ASK", "approval", name, arguments);
+    struct arena *arena = arena_new();
+    struct asked a = asked_decision(arena, name, arguments);
+    take(p, &a, true);
+    arena_free(arena);
 }
 
 bool player_decides(const struct player *p)
@@ -609,8 +612,7 @@ bool player_decision(struct player *p, struct str name, struct str arguments, st
                      int64_t *took_ms)
 {
     struct arena *arena = arena_new();
-    struct str uri = arena_printf(arena, "approval:%.*s", STR_FMT(name));
-    struct asked a = asked_of(arena, STR("ASK"), uri, arguments);
+    struct asked a = asked_decision(arena, name, arguments);
     uint32_t i = take(p, &a, true);
     if (i != INDEX_NONE) {
         *word = p->o.cassette->items[i].body;

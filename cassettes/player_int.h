@@ -3,6 +3,7 @@
 #define CASSETTES_PLAYER_INT_H
 
 #include "cassettes/cassette_int.h"
+#include "cassettes/player.h"
 
 /* A request as the player looks it up. */
 struct asked {

@@ -127,3 +127,8 @@ void cassette_reading_free(struct reading *r)
     wire_decoder_free(r->decoder);
     r->decoder = NULL;
 }
+
+bool cassette_answered_alike(const struct interaction *a, const struct interaction *b)
+{
+    return a->status == b->status && a->ended == b->ended && str_eq(a->body, b->body);
+}

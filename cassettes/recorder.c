@@ -1,6 +1,7 @@
 /* Writes a cassette while a session runs. What passes is kept until its end, then appended in one
  * write, so that a killed recorder leaves every finished interaction. An error of the disk never
  * disturbs the session: the first one is told by recorder_close. */
+#include "cassettes/recorder.h"
 #include "cassettes/cassette_int.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"
@@ -230,14 +231,12 @@ static void free_run(struct tool_run *run)
 /* {"code","message","retryable","hint"}: what a replay needs to fail in the same way. */
 static void add_failure(struct buf *out, const struct tool_output *o)
 {
-    buf_addz(out, "{\"code\":");
-    json_add_string(out, o->code);
-    buf_addz(out, ",\"message\":");
-    json_add_string(out, o->message);
-    buf_addz(out, o->retryable ? ",\"retryable\":true" : ",\"retryable\":false");
+    buf_char(out, '{');
+    json_put_text(out, "code", o->code);
+    json_put_text(out, "message", o->message);
+    json_put_bool(out, "retryable", o->retryable);
     if (o->hint.n > 0) {
-        buf_addz(out, ",\"hint\":");
-        json_add_string(out, o->hint);
+        json_put_text(out, "hint", o->hint);
     }
     buf_char(out, '}');
 }
@@ -351,19 +350,46 @@ static int open_file(const struct recorder_options *o, enum append_mode mode, st
     return rc != 0 ? rc : appender_open(o->path, mode, out, e);
 }
 
+/* Only a recording is overwritten by one: also a damaged one of ours, which is what recording anew
+ * mends. A slip in a path would cost any other file. */
+static int check_replaced(const char *path, struct err *e)
+{
+    static const char head[] = "version: 1\nassay:";
+    struct arena *arena = arena_new();
+    struct str text = {NULL, 0};
+    struct cassette *c = NULL;
+    struct err why;
+    int rc = path_is_file(path) ? file_read(arena, path, CASSETTE_BYTES_MAX, &text, e) : 0;
+    bool known = text.n < sizeof head ? str_starts(str_of(head), arena_cstr(arena, text))
+                                      : str_starts(text, head);
+    if (rc == 0 && !known && cassette_parse(path, text, &c, NULL, &why) != 0) {
+        rc = err_at(e, ERR_INPUT, path, 0, 0,
+                    "is there and is no cassette, so it is not overwritten: remove it, or name "
+                    "another file");
+    }
+    cassette_free(c);
+    arena_free(arena);
+    return rc;
+}
+
 static int start_file(struct recorder *r, const struct recorder_options *o, struct err *e)
 {
-    int rc = open_file(o, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
+    int rc = o->overwrite ? check_replaced(o->path, e) : 0;
+    if (rc != 0) {
+        return rc;
+    }
+    rc = open_file(o, o->overwrite ? APPEND_TRUNCATE : APPEND_NEW, &r->file, e);
     if (rc == ERR_EXISTS) {
         return err_at(e, rc, o->path, 0, 0,
                       "a cassette exists already: --mode all records it anew, new_episodes adds "
                       "what it lacks, another --record path keeps it");
     }
     if (rc == 0) {
-        struct buf head = {0};
-        cassette_add_header_with(&head, o->run, o->seed, o->started_at, o->place, o->rules);
-        append(r, &head);
-        buf_free(&head);
+        const struct cassette_head head = {o->run, o->seed, o->started_at, o->place, o->rules};
+        struct buf text = {0};
+        cassette_add_head(&text, &head);
+        append(r, &text);
+        buf_free(&text);
     }
     return rc;
 }

@@ -512,7 +512,7 @@ static void find_exact(struct str text, struct str secret, struct buf *parts)
     size_t at = secret.n == 0 ? SIZE_MAX : str_find(text, secret);
     while (at != SIZE_MAX) {
         struct redacted part = {from + at, secret.n, REDACTED_OWN, 0, "a key"};
-        buf_add(parts, (struct str){(const char *)&part, sizeof part});
+        cassette_add_part(parts, &part);
         from = part.at + part.n;
         at = str_find(str_slice(text, from, text.n), secret);
     }

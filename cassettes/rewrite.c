@@ -1,6 +1,7 @@
 /* Rewrites files: drops a torn tail, and interactions that are not wanted. What stays is kept byte
  * for byte. */
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 
@@ -61,6 +62,14 @@ int cassette_replace(const char *path, struct str text, struct err *e)
         rc = rc == 0 ? closed : rc;
     }
     return rc;
+}
+
+int cassette_whole(const struct cassette *c, struct err *e)
+{
+    return c->torn
+               ? err_at(e, ERR_INPUT, c->path, c->torn_line, 1,
+                        "the recording was cut off here; first: assay cassette repair %s", c->path)
+               : 0;
 }
 
 int cassette_repair(const char *path, struct buf *told, struct err *e)
@@ -135,9 +144,7 @@ static bool is_duplicate(const struct cassette *c, struct index *x, uint32_t i)
         cassette_key_of_request(it->method, it->uri, it->request_body, it->request_json);
     for (uint32_t k = cassette_index_first(x, key); k != INDEX_NONE;
          k = cassette_index_after(x, k)) {
-        const struct interaction *other = &c->items[k];
-        if (other->status == it->status && other->ended == it->ended &&
-            str_eq(other->body, it->body)) {
+        if (cassette_answered_alike(&c->items[k], it)) {
             return true;
         }
     }
@@ -261,13 +268,10 @@ int cassette_prune(const struct cassette *c, const struct pruning *what, struct 
                    struct buf *told, size_t *dropped, struct err *e)
 {
     *dropped = 0;
-    if (c->torn) {
-        return err_at(e, ERR_INPUT, c->path, c->torn_line, 1,
-                      "the recording was cut off here; first: assay cassette repair %s", c->path);
-    }
     const char **why = arena_array(c->arena, c->n + 1, sizeof *why);
     size_t *at = arena_array(c->arena, c->n + 1, sizeof *at);
-    int rc = choose(c, what, why, e);
+    int rc = cassette_whole(c, e);
+    rc = rc != 0 ? rc : choose(c, what, why, e);
     if (rc != 0) {
         return rc;
     }

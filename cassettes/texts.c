@@ -25,9 +25,9 @@ struct piece {
 
 static void find_text(struct str text, unsigned depth, struct buf *parts);
 
-static void add_part(struct buf *parts, struct redacted part)
+void cassette_add_part(struct buf *parts, const struct redacted *part)
 {
-    buf_add(parts, (struct str){(const char *)&part, sizeof part});
+    buf_add(parts, (struct str){(const char *)part, sizeof *part});
 }
 
 struct redacted *cassette_parts(const struct buf *parts, size_t *n)
@@ -76,7 +76,7 @@ static void find_shapes(struct str text, size_t from, struct buf *parts)
         done = part.at + part.n;
         part.id = cassette_secret_id(str_slice(text, part.at, done));
         part.at += from;
-        add_part(parts, part);
+        cassette_add_part(parts, &part);
     }
 }
 
@@ -141,7 +141,7 @@ static void place_stretch(struct placing *p, const struct stretch *s, size_t at)
             part.at = at + from;
             part.n = to - from;
         }
-        add_part(p->parts, part);
+        cassette_add_part(p->parts, &part);
         p->open = f->at + f->n > end;
         if (p->open) {
             break;
@@ -212,7 +212,7 @@ static void find_named(struct str body, size_t from, const struct piece *piece, 
     if (what != NULL && n == value.n) {
         struct redacted part = {piece->at, piece->n, REDACTED_NUMBERED,
                                 cassette_secret_id(buf_str(&value)), what};
-        add_part(parts, part);
+        cassette_add_part(parts, &part);
     }
     buf_free(&value);
 }

@@ -540,40 +540,35 @@ void cassette_add_interaction(struct buf *out, const struct interaction *it)
     add_interaction(out, it, true);
 }
 
-void cassette_add_header_with(struct buf *out, struct str run, uint64_t seed, struct str started_at,
-                              struct cassette_place place, const struct rules *rules)
+void cassette_add_head(struct buf *out, const struct cassette_head *head)
 {
     buf_fmt(out, "version: 1\nassay: {format: %d, encoder: %d", CASSETTE_FORMAT,
             WIRE_ENCODER_VERSION);
-    if (run.n > 0) {
+    if (head->run.n > 0) {
         buf_addz(out, ", run: ");
-        add_word(out, run);
+        add_word(out, head->run);
     }
-    if (seed != 0) {
-        buf_fmt(out, ", seed: %llu", (unsigned long long)seed);
+    if (head->seed != 0) {
+        buf_fmt(out, ", seed: %llu", (unsigned long long)head->seed);
     }
-    if (started_at.n > 0) {
+    if (head->started_at.n > 0) {
         buf_addz(out, ", started_at: ");
-        add_quoted(out, started_at);
+        add_quoted(out, head->started_at);
     }
-    if (place.requests > 0 || place.calls > 0) {
-        buf_fmt(out, ", after_requests: %lld, after_calls: %lld", (long long)place.requests,
-                (long long)place.calls);
+    if (head->place.requests > 0 || head->place.calls > 0) {
+        buf_fmt(out, ", after_requests: %lld, after_calls: %lld", (long long)head->place.requests,
+                (long long)head->place.calls);
     }
-    add_rules(out, "ignore", RULE_IGNORE, rules);
-    add_rules(out, "normalise", RULE_NORMALISE, rules);
+    add_rules(out, "ignore", RULE_IGNORE, head->rules);
+    add_rules(out, "normalise", RULE_NORMALISE, head->rules);
     buf_addz(out, "}\ninteractions:\n");
-}
-
-void cassette_add_header(struct buf *out, struct str run, uint64_t seed, struct str started_at)
-{
-    cassette_add_header_with(out, run, seed, started_at, (struct cassette_place){0, 0}, NULL);
 }
 
 void cassette_write(const struct cassette *c, struct buf *out)
 {
     if (c->ours) {
-        cassette_add_header_with(out, c->run, c->seed, c->started_at, c->place, c->rules);
+        const struct cassette_head head = {c->run, c->seed, c->started_at, c->place, c->rules};
+        cassette_add_head(out, &head);
     } else {
         buf_addz(out, c->n == 0 ? "version: 1\ninteractions: []\n" : "version: 1\ninteractions:\n");
     }

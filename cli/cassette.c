@@ -1,4 +1,4 @@
-#include "cassettes/cassette.h"
+#include "cassettes/edit.h"
 #include "cli/cassette_edit.h"
 #include "cli/cli.h"
 #include "kernel/drive/files.h"
@@ -57,9 +57,7 @@ static void check_age(const struct cassette *c, int64_t max_age_ms, struct findi
 {
     struct buf why = {0};
     if (!cassette_is_young(c, clock_unix_ms(), max_age_ms, &why)) {
-        struct str message =
-            str_slice(buf_str(&why), str_of(c->path).n + 2, why.n); /* behind "PATH: " */
-        struct finding f = {c->path, 1, 1, FINDING_WARNING, "too_old", message};
+        struct finding f = {c->path, 1, 1, FINDING_WARNING, "too_old", buf_str(&why)};
         findings_add(findings, &f);
     }
     buf_free(&why);
@@ -81,24 +79,33 @@ static void check_file(const char *path, int64_t max_age_ms, struct findings *fi
     cassette_free(c);
 }
 
+/* Loads one, and says what is left out of it; NULL where it cannot be, which *status says. */
+static struct cassette *open_told(const char *path, int *status)
+{
+    struct cassette *c = NULL;
+    struct buf warning = {0};
+    struct err e;
+    if (cassette_load(path, &c, &warning, &e) != 0) {
+        *status = tell_error(&e);
+        c = NULL;
+    } else if (warning.n > 0) {
+        tell("%.*s", STR_FMT(buf_str(&warning)));
+    }
+    buf_free(&warning);
+    return c;
+}
+
 static int show_file(const char *path, bool json)
 {
-    struct cassette *c;
-    struct buf warning = {0}, out = {0};
-    struct err e;
     int status = EXIT_OK;
-    if (cassette_load(path, &c, &warning, &e) != 0) {
-        status = tell_error(&e);
-    } else {
-        if (warning.n > 0) {
-            tell("%.*s", STR_FMT(buf_str(&warning)));
-        }
+    struct cassette *c = open_told(path, &status);
+    if (c != NULL) {
+        struct buf out = {0};
         cassette_show(c, json, &out);
         status = put_out(buf_str(&out)) ? EXIT_OK : EXIT_ENVIRONMENT;
+        buf_free(&out);
         cassette_free(c);
     }
-    buf_free(&out);
-    buf_free(&warning);
     return status;
 }
 
@@ -169,22 +176,6 @@ static int check(int argc, char **argv)
     return secrets && unreadable == 0 && status == EXIT_USAGE ? EXIT_FAILED : status;
 }
 
-/* Loads one of two, and says what is left out of it. */
-static struct cassette *open_one(const char *path, int *status)
-{
-    struct cassette *c = NULL;
-    struct buf warning = {0};
-    struct err e;
-    if (cassette_load(path, &c, &warning, &e) != 0) {
-        *status = tell_error(&e);
-        c = NULL;
-    } else if (warning.n > 0) {
-        tell("%.*s", STR_FMT(buf_str(&warning)));
-    }
-    buf_free(&warning);
-    return c;
-}
-
 static int diff(int argc, char **argv)
 {
     bool json = false;
@@ -199,8 +190,8 @@ static int diff(int argc, char **argv)
         tell("cassette diff wants two files: A B; assay cassette --help shows an example");
         return EXIT_USAGE;
     }
-    struct cassette *a = open_one(words.at[0], &status);
-    struct cassette *b = a == NULL ? NULL : open_one(words.at[1], &status);
+    struct cassette *a = open_told(words.at[0], &status);
+    struct cassette *b = a == NULL ? NULL : open_told(words.at[1], &status);
     if (b != NULL) {
         struct buf out = {0};
         size_t told = cassette_compare(a, b, json, &out);
@@ -225,5 +216,5 @@ static int run(int argc, char **argv)
     return sub_verb_run("cassette", subs, sizeof subs / sizeof subs[0], argc, argv);
 }
 
-const struct verb verb_cassette = {"cassette", "show, check, compare and rewrite recordings",
-                                   help_text, run, NULL};
+const struct verb verb_cassette = {
+    "cassette", "show, check, compare and rewrite recordings", {help_text}, run};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cassettes/cassette.h"
+#include "cassettes/edit.h"
 #include "cli/cli.h"
 #include "kernel/drive/files.h"
 
@@ -52,6 +52,7 @@ struct redacting {
     struct hiding hiding;
     struct str headers[ITEMS_MAX];
     struct str paths[ITEMS_MAX];
+    bool found[ITEMS_MAX]; /* something at that path, in this file */
 };
 
 static void count_found(void *ctx, const struct finding *f)
@@ -72,12 +73,12 @@ static int redact_loaded(const struct redacting *r, struct cassette *c, struct b
                          size_t *hidden, struct err *e)
 {
     size_t named = 0;
-    if (c->torn) {
-        return err_at(e, ERR_INPUT, c->path, c->torn_line, 1,
-                      "the recording was cut off here; first: assay cassette repair %s", c->path);
+    int rc = cassette_whole(c, e);
+    if (rc != 0) {
+        return rc;
     }
     cassette_check_secrets(c, count_found, hidden);
-    int rc = cassette_hide(c, &r->hiding, &named, e);
+    rc = cassette_hide(c, &r->hiding, &named, e);
     *hidden += named;
     if (rc == 0) {
         cassette_write(c, out);
@@ -99,7 +100,18 @@ static bool is_clean(const char *path, struct str text, struct err *e)
     return left == 0;
 }
 
-static int redact_file(const struct redacting *r, const char *path)
+/* A slip in a path would leave what it should hide. */
+static void tell_not_found(const struct redacting *r, const char *path)
+{
+    for (size_t i = 0; i < r->hiding.n_paths; i++) {
+        if (!r->found[i]) {
+            tell("%s: warning: nothing stands at the path %.*s, so it hid nothing", path,
+                 STR_FMT(r->paths[i]));
+        }
+    }
+}
+
+static int redact_file(struct redacting *r, const char *path)
 {
     struct cassette *c;
     struct buf out = {0};
@@ -110,6 +122,7 @@ static int redact_file(const struct redacting *r, const char *path)
     if (rc != 0) {
         return tell_error(&e);
     }
+    memset(r->found, 0, sizeof r->found);
     rc = redact_loaded(r, c, &out, &hidden, &e);
     const char *to = r->in_place ? path : r->out;
     if (rc == 0 && to == NULL) {
@@ -122,6 +135,7 @@ static int redact_file(const struct redacting *r, const char *path)
         status = tell_error(&e);
     } else {
         tell("%s: %zu secret%s hidden", path, hidden, hidden == 1 ? "" : "s");
+        tell_not_found(r, path);
         status = is_clean(to == NULL ? path : to, buf_str(&out), &e)
                      ? status
                      : exit_worse(status, EXIT_FAILED);
@@ -146,6 +160,7 @@ int cassette_edit_redact(int argc, char **argv)
     int rc = options_parse(options, 4, argc, argv, &words, &e);
     r->hiding.headers = r->headers;
     r->hiding.paths = r->paths;
+    r->hiding.found = r->found;
     if (rc == 0) {
         rc = split(headers, "header", r->headers, &r->hiding.n_headers, &e);
     }

@@ -29,10 +29,10 @@ static const char help_text[] =
     "The event log goes to --trace FILE, on a terminal else to a new file that is told at the "
     "end.\n"
     "Each message has the whole budget.\n"
-    "\n" SOURCE_HELP "\n";
+    "\n";
 
-static const char help_more[] = LIVE_HELP
-    "\n" SETTINGS_HELP "\n"
+static const char help_end[] =
+    "\n"
     "exit status: 3 when a recording is missing, 4 when a log or recording cannot be written;\n"
     "without a terminal also that of the messages, as of assay run; else 0\n"
     "\n"
@@ -394,7 +394,7 @@ static int parse(struct chat *c, int argc, char **argv, struct err *e)
     struct option options[3 + RUN_OPTIONS] = {
         {"verbose", OPTION_FLAG, &c->flags.live.verbose, 0, 0},
         {"no-stream", OPTION_FLAG, &c->no_stream, 0, 0},
-        {"resume", OPTION_TEXT, &c->log, 0, 0}};
+        {"resume", OPTION_NAME, &c->log, 0, 0}};
     const struct run_flags *f = &c->flags;
     struct words words;
     size_t n = 3 + run_options(&c->flags, GOING_NEW, options + 3);
@@ -440,7 +440,7 @@ static int choose_trace(struct chat *c, struct err *e)
         snprintf(c->trace + n, sizeof c->trace - n, "/chat.jsonl");
         o->trace = c->trace;
     }
-    return o->trace == NULL ? 0 : appender_check(o->trace, e);
+    return o->trace == NULL ? 0 : log_check_replaced(o->trace, e);
 }
 
 static int open_chat(struct chat *c, struct str mend, struct err *e)
@@ -515,4 +515,8 @@ static int run(int argc, char **argv)
     return c.status;
 }
 
-const struct verb verb_chat = {"chat", "talk with the agent", help_text, run, help_more};
+const struct verb verb_chat = {
+    "chat",
+    "talk with the agent",
+    {help_text, help_sources, help_recordings, help_runs, help_endpoint, help_loop, help_end},
+    run};

@@ -11,12 +11,14 @@
 #include "kernel/base/finding.h"
 #include "kernel/drive/tools.h"
 
+enum { HELP_TEXTS_MAX = 8 };
+
 struct verb {
     const char *name;
     const char *summary;
-    const char *help;                  /* what --help prints: usage, options, an example */
+    /* What --help prints, one behind the other: usage, options, an example; NULL ends them. */
+    const char *help[HELP_TEXTS_MAX + 1];
     int (*run)(int argc, char **argv); /* the words behind the verb; returns the exit status */
-    const char *more;                  /* of the help: compilers limit a text's length; or NULL */
 };
 
 /* A verb's second word. */
@@ -30,7 +32,7 @@ struct sub_verb {
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
 extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace;
+    verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace, verb_score;
 
 /* ---- run.c ---- */
 
@@ -74,7 +76,9 @@ int trace_check(int argc, char **argv);
 
 /* ---- options.c ---- */
 
-enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_INT, OPTION_LIST };
+/* OPTION_NAME: of a file, a model and the like: a text that is not empty, as that of a variable
+ * that is not set would be. */
+enum option_kind { OPTION_FLAG, OPTION_TEXT, OPTION_NAME, OPTION_INT, OPTION_LIST };
 
 /* The values of an option that may be given several times, in order. */
 enum { OPTION_LIST_MAX = 32 };
@@ -115,6 +119,9 @@ int budget_parse(const char *text, struct budget *budget, struct err *e) MUST_CH
 int prices_open(const char *path, struct prices **out, struct err *e) MUST_CHECK;
 /* NULL is fine. */
 int temperature_check(const char *text, struct err *e) MUST_CHECK;
+
+/* Checks that an option's text (NULL allowed) is UTF-8, as logs and requests must be. ERR_USAGE. */
+int text_check(const char *option, const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
 int base_url_check(struct str url, struct err *e) MUST_CHECK;
 /* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
@@ -149,16 +156,7 @@ int serve_cassettes(const struct replay_flags *f, struct serve_options *o, struc
 int age_parse(const char *text, int64_t *ms, struct err *e) MUST_CHECK;
 
 /* Their help. */
-#define REPLAY_HELP                                                                                \
-    "  --mode once|new_episodes|all  --record, where a cassette is there: replay it; replay it\n"  \
-    "                      and add what it lacks; record anew (default: an error)\n"               \
-    "  --match body|order|relaxed  by meaning (default), by position, the nearest meaning\n"       \
-    "  --strict            unused recordings, drift and age: exit 3\n"                             \
-    "  --ignore PATH       a part of requests that does not count: metadata.user\n"                \
-    "  --normalise PATH=REGEX=>TEXT  text in them that counts as TEXT\n"                           \
-    "  --max-age 30d       warn of older recordings (d, h, m)\n"                                   \
-    "  --speed xN|real     replay in real time, or N times as fast\n"                              \
-    "  --rechunk N|random  replay bodies in other pieces\n"
+extern const char help_recordings[];
 
 /* ---- settings.c: how the loop behaves ---- */
 
@@ -174,22 +172,7 @@ struct settings {
                        .tool_retries = -1,                                                         \
                        .attempts = -1,                                                             \
                        .context_tokens = -1})
-#define SETTINGS_HELP                                                                              \
-    "the loop\n"                                                                                   \
-    "  --repeat block|cache|allow  a call that was made before: an error (default), its earlier\n" \
-    "                      result (of tools that only read), or carried out\n"                     \
-    "  --max-consecutive N  the same call N times in a row ends the run (default 3)\n"             \
-    "  --no-progress N     N results in a row with nothing new end the run (default 0: never)\n"   \
-    "  --tool-retries N    of a tool that fails and may be tried again (default 1)\n"              \
-    "  --attempts N        of a call of the model (default 3)\n"                                   \
-    "  --context-tokens N  a history above this is made smaller (default 24000; 0: never)\n"       \
-    "  --compaction drop|summarise  how: the oldest turns are dropped (default), or the model\n"   \
-    "                      summarises them\n"                                                      \
-    "  --fenced-calls      a call that the model writes as JSON in a fenced block counts\n"        \
-    "  --close-names       a tool's name with a slip in it is taken for the one it must mean\n"    \
-    "  --approve TIER=POLICY,...  tiers read, write, danger; policies allow, ask, deny; a "        \
-    "policy\n"                                                                                     \
-    "                      alone is for all. Default: read and write allow, danger ask\n"
+extern const char help_loop[];
 
 enum { SETTINGS_OPTIONS = 10 };
 /* Writes the SETTINGS_OPTIONS options that fill *s to out. */
@@ -210,22 +193,7 @@ struct live_flags {
     bool verbose; /* waits are told; the option is the verb's */
 };
 #define LIVE_FLAGS_NONE ((struct live_flags){.rpm = -1, .tpm = -1, .max_in_flight = -1})
-#define LIVE_HELP                                                                                  \
-    "the endpoint\n"                                                                               \
-    "  --key-file FILE     the API key, in a file that is closed to others (mode 0600); else it "  \
-    "is\n"                                                                                         \
-    "                      in OPENAI_API_KEY, ANTHROPIC_API_KEY (--provider anthropic) or\n"       \
-    "                      AZURE_OPENAI_API_KEY (hosts of Azure)\n"                                \
-    "  --header 'N: V'     sent with each request of the model; may be given several times\n"      \
-    "  --timeout K=S,...   seconds: connect (10), first-byte (300), idle (60: no further byte),\n" \
-    "                      total (600); 0: no such deadline. Waits of the limits below do not "    \
-    "count\n"                                                                                      \
-    "  --rpm N  --tpm N    at most so many requests and tokens in any minute, all sessions "       \
-    "together\n"                                                                                   \
-    "  --max-in-flight N   at most so many calls at once; fewer after HTTP 429, 503 and 529\n"     \
-    "  --ca FILE           certificates (PEM) to trust besides the system's (else "                \
-    "SSL_CERT_FILE)\n"                                                                             \
-    "  Proxies are those of http_proxy, https_proxy, all_proxy and no_proxy.\n"
+extern const char help_endpoint[];
 
 enum { LIVE_OPTIONS = 7 };
 /* Writes the LIVE_OPTIONS options that fill *f to out. */
@@ -253,6 +221,11 @@ struct approver;
 int approver_new(struct loop *loop, const char *decisions, struct approver **out,
                  struct err *e) MUST_CHECK;
 void approver_free(struct approver *a); /* NULL allowed */
+
+/* Warns of lines of the file that cannot hold: there is no such tool, or its tier (by enum
+ * tool_tier) is decided about otherwise, unasked. */
+void approver_check(const struct approver *a, const struct toolset *tools,
+                    const enum tier_policy *tiers);
 
 /* What the file of decisions says about a call: false where no line of it fits. */
 bool approver_decides(const struct approver *a, struct str name, struct str arguments,
@@ -284,34 +257,8 @@ enum { RUN_OPTIONS = 17 + REPLAY_OPTIONS + SETTINGS_OPTIONS + LIVE_OPTIONS };
  * are: a run that goes on takes no --system and --seed. */
 size_t run_options(struct run_flags *f, enum going how, struct option *out);
 
-/* Their help, up to the settings. */
-#define SOURCE_HELP                                                                                \
-    "where the answers come from (default: a live endpoint)\n"                                     \
-    "  --fake SCRIPT       a scripted model, in virtual time\n"                                    \
-    "  --replay CASSETTE   a recording: no network, no clock\n"                                    \
-    "  --record CASSETTE   a live endpoint, recorded\n"                                            \
-    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"        \
-    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "   \
-    "anthropic\n"                                                                                  \
-    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com; for anthropic\n" \
-    "                      ANTHROPIC_BASE_URL, or api.anthropic.com)\n"                            \
-    "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "   \
-    "by\n"                                                                                         \
-    "                      reply, so that none that broke off is in it\n"                          \
-    "  --temperature X     sent only if given; 0 is best for tool work\n"                          \
-    "  --max-tokens N      likewise\n"                                                             \
-    "  --seed N            of ids and jitter\n"                                                    \
-    "\n"                                                                                           \
-    "replay and record\n" REPLAY_HELP "\n"                                                         \
-    "the run\n"                                                                                    \
-    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "       \
-    "default);\n"                                                                                  \
-    "                      \"\" offers none\n"                                                     \
-    "  --system TEXT       the system message\n"                                                   \
-    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"             \
-    "  --prices FILE       what models cost, instead of the table that comes with the program\n"   \
-    "  --decisions FILE    answers to what --approve has asked; else the terminal is\n"            \
-    "  --trace FILE        write the event log; - is standard output\n"
+/* Their help: before and behind that of the recordings. */
+extern const char help_sources[], help_runs[];
 
 /* A rig's options out of flags, with what they point to. */
 struct setup {

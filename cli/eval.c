@@ -20,11 +20,15 @@ static const char help_text[] =
     "  --record DIR        a live endpoint, recorded into DIR\n"
     "                      The recording of a trial that ends in an error is set aside as\n"
     "                      TASK.failed.yaml. --mode once goes on where this was "
-    "interrupted\n" REPLAY_HELP
+    "interrupted\n";
+
+static const char help_model[] =
     "  --model NAME  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  "
     "--seed N\n"
-    "                      as for assay run; {task} in the URL stands for the task's id\n"
-    "\n" LIVE_HELP "\n"
+    "                      as for assay run; {task} in the URL stands for the task's id\n";
+
+static const char help_end[] =
+    "\n"
     "the evaluation\n"
     "  --filter TAG        only tasks with this tag\n"
     "  --task ID,...       only these tasks\n"
@@ -75,22 +79,22 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     bool fake = false;
     int64_t seed = 0;
     struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS] = {
-        {"replay", OPTION_TEXT, &replay, 0, 0},
-        {"record", OPTION_TEXT, &record, 0, 0},
+        {"replay", OPTION_NAME, &replay, 0, 0},
+        {"record", OPTION_NAME, &record, 0, 0},
         {"fake", OPTION_FLAG, &fake, 0, 0},
         {"mode", OPTION_TEXT, &how.mode, 0, 0},
         {"provider", OPTION_TEXT, &o->provider, 0, 0},
         {"stream", OPTION_FLAG, &o->stream, 0, 0},
         {"json", OPTION_FLAG, &q->json, 0, 0},
         {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
-        {"model", OPTION_TEXT, &o->model, 0, 0},
-        {"base-url", OPTION_TEXT, &o->base_url, 0, 0},
+        {"model", OPTION_NAME, &o->model, 0, 0},
+        {"base-url", OPTION_NAME, &o->base_url, 0, 0},
         {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
         {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
-        {"filter", OPTION_TEXT, &o->filter, 0, 0},
+        {"filter", OPTION_NAME, &o->filter, 0, 0},
         {"task", OPTION_TEXT, &o->task, 0, 0},
-        {"out", OPTION_TEXT, &o->out, 0, 0},
-        {"prices", OPTION_TEXT, &table, 0, 0},
+        {"out", OPTION_NAME, &o->out, 0, 0},
+        {"prices", OPTION_NAME, &table, 0, 0},
         {"trials", OPTION_INT, &o->trials, 1, 1000000},
         {"jobs", OPTION_INT, &o->jobs, 1, 100000},
         {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
@@ -117,6 +121,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = replay_parse(&how, o->source, &o->how, &q->rules, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     rc = rc != 0 ? rc : provider_check(o->provider, e);
+    rc = rc != 0 ? rc : text_check("model", o->model, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
     o->prices = q->prices;
     return rc;
@@ -208,4 +213,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_eval = {"eval", "run golden sets and score them", help_text, run, NULL};
+const struct verb verb_eval = {"eval",
+                               "run golden sets and score them",
+                               {help_text, help_recordings, help_model, help_endpoint, help_end},
+                               run};

@@ -34,4 +34,4 @@ static int run(int argc, char **argv)
     return sub_verb_run("fake", subs, 1, argc, argv);
 }
 
-const struct verb verb_fake = {"fake", "check scripts of fake models", help_text, run, NULL};
+const struct verb verb_fake = {"fake", "check scripts of fake models", {help_text}, run};

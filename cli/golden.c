@@ -47,4 +47,4 @@ static int run(int argc, char **argv)
     return sub_verb_run("golden", subs, 1, argc, argv);
 }
 
-const struct verb verb_golden = {"golden", "check golden sets", help_text, run, NULL};
+const struct verb verb_golden = {"golden", "check golden sets", {help_text}, run};

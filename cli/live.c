@@ -8,14 +8,32 @@
 #include "kernel/base/val.h"
 #include "kernel/drive/files.h"
 
+const char help_endpoint[] =
+    "\n"
+    "the endpoint\n"
+    "  --key-file FILE     the API key, in a file that is closed to others (mode 0600); else it "
+    "is\n"
+    "                      in OPENAI_API_KEY, ANTHROPIC_API_KEY (--provider anthropic) or\n"
+    "                      AZURE_OPENAI_API_KEY (hosts of Azure)\n"
+    "  --header 'N: V'     sent with each request of the model; may be given several times\n"
+    "  --timeout K=S,...   seconds: connect (10), first-byte (300), idle (60: no further byte),\n"
+    "                      total (600); 0: no such deadline. Waits of the limits below do not "
+    "count\n"
+    "  --rpm N  --tpm N    at most so many requests and tokens in any minute, all sessions "
+    "together\n"
+    "  --max-in-flight N   at most so many calls at once; fewer after HTTP 429, 503 and 529\n"
+    "  --ca FILE           certificates (PEM) to trust besides the system's (else "
+    "SSL_CERT_FILE)\n"
+    "  Proxies are those of http_proxy, https_proxy, all_proxy and no_proxy.\n";
+
 enum { KEY_BYTES_MAX = 16384, DEADLINES = 4, DEADLINE_S_MAX = 86400 };
 
 void live_options(struct live_flags *f, struct option *out)
 {
     const struct option options[LIVE_OPTIONS] = {
         {"timeout", OPTION_TEXT, &f->timeout, 0, 0},
-        {"ca", OPTION_TEXT, &f->ca, 0, 0},
-        {"key-file", OPTION_TEXT, &f->key_file, 0, 0},
+        {"ca", OPTION_NAME, &f->ca, 0, 0},
+        {"key-file", OPTION_NAME, &f->key_file, 0, 0},
         {"header", OPTION_LIST, &f->headers, 0, 0},
         {"rpm", OPTION_INT, &f->rpm, 1, 1000000},
         {"tpm", OPTION_INT, &f->tpm, 1, INT64_C(1000000000000)},

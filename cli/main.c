@@ -8,9 +8,9 @@
 #include "cli/cli.h"
 #include "kernel/base/text.h"
 
-static const struct verb *const verbs[] = {&verb_run,   &verb_chat,   &verb_resume,   &verb_fork,
-                                           &verb_eval,  &verb_golden, &verb_cassette, &verb_fake,
-                                           &verb_serve, &verb_record, &verb_replay,   &verb_trace};
+static const struct verb *const verbs[] = {
+    &verb_run,  &verb_chat,  &verb_resume, &verb_fork,   &verb_eval,  &verb_golden, &verb_cassette,
+    &verb_fake, &verb_serve, &verb_record, &verb_replay, &verb_trace, &verb_score};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static int help(void)
@@ -73,7 +73,10 @@ static int unknown_word(const char *word)
 
 static int help_of(const struct verb *verb)
 {
-    bool put = put_out(str_of(verb->help)) && (verb->more == NULL || put_out(str_of(verb->more)));
+    bool put = true;
+    for (size_t i = 0; verb->help[i] != NULL && put; i++) {
+        put = put_out(str_of(verb->help[i]));
+    }
     return put ? EXIT_OK : EXIT_ENVIRONMENT;
 }
 

@@ -1,26 +1,12 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "kernel/base/text.h"
 
-/* A word as a POSIX shell takes it. */
 static void add_word(struct buf *out, const char *word)
 {
-    static const char safe[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
     buf_char(out, ' ');
-    if (word[0] != '\0' && strspn(word, safe) == strlen(word)) {
-        buf_addz(out, word);
-        return;
-    }
-    buf_char(out, '\'');
-    for (const char *p = word; *p != '\0'; p++) {
-        if (*p == '\'') {
-            buf_addz(out, "'\\''");
-        } else {
-            buf_char(out, *p);
-        }
-    }
-    buf_char(out, '\'');
+    text_add_word(out, str_of(word));
 }
 
 /* Whether argv[i] is one of the options that make no sense while recording; *words is how many

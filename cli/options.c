@@ -55,6 +55,12 @@ static int store(const struct option *o, const char *value, struct err *e)
     int64_t number = 0;
     switch (o->kind) {
     case OPTION_FLAG: *(bool *)o->out = true; return 0;
+    case OPTION_NAME:
+        if (value[0] == '\0') {
+            return err_set(e, ERR_USAGE, "--%s wants a value, got an empty one", o->name);
+        }
+        *(const char **)o->out = value;
+        return 0;
     case OPTION_TEXT: *(const char **)o->out = value; return 0;
     case OPTION_LIST: return store_in_list(o, value, e);
     case OPTION_INT:
@@ -235,6 +241,14 @@ int prices_open(const char *path, struct prices **out, struct err *e)
 {
     *out = NULL;
     return path == NULL ? 0 : prices_load(path, out, e);
+}
+
+int text_check(const char *option, const char *text, struct err *e)
+{
+    if (text != NULL && utf8_invalid_at(str_of(text)) != SIZE_MAX) {
+        return err_set(e, ERR_USAGE, "--%s is not UTF-8", option);
+    }
+    return 0;
 }
 
 int temperature_check(const char *text, struct err *e)

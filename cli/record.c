@@ -238,7 +238,7 @@ static int run_replay(int argc, char **argv)
     return run(SERVE_REPLAY, argc, argv);
 }
 
-const struct verb verb_record = {"record", "run a program and record its model", record_help,
-                                 run_record, NULL};
-const struct verb verb_replay = {"replay", "run a program against recordings", replay_help,
-                                 run_replay, NULL};
+const struct verb verb_record = {
+    "record", "run a program and record its model", {record_help}, run_record};
+const struct verb verb_replay = {
+    "replay", "run a program against recordings", {replay_help}, run_replay};

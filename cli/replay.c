@@ -4,6 +4,17 @@
 #include "cli/cli.h"
 #include "kernel/base/val.h"
 
+const char help_recordings[] =
+    "  --mode once|new_episodes|all  --record, where a cassette is there: replay it; replay it\n"
+    "                      and add what it lacks; record anew (default: an error)\n"
+    "  --match body|order|relaxed  by meaning (default), by position, the nearest meaning\n"
+    "  --strict            unused recordings, drift and age: exit 3\n"
+    "  --ignore PATH       a part of requests that does not count: metadata.user\n"
+    "  --normalise PATH=REGEX=>TEXT  text in them that counts as TEXT\n"
+    "  --max-age 30d       warn of older recordings (d, h, m)\n"
+    "  --speed xN|real     replay in real time, or N times as fast\n"
+    "  --rechunk N|random  replay bodies in other pieces\n";
+
 enum { RANDOM_PIECE_MAX = 64, SPEED_DECIMALS = 3, MS_PER_MINUTE = 60000, DAYS_MAX = 36500 };
 
 /* The fastest and slowest replay, in thousandths of the recorded speed. */

@@ -153,7 +153,6 @@ static int run_fork(int argc, char **argv)
     return run_session(GOING_FORKED, argc, argv);
 }
 
-const struct verb verb_resume = {"resume", "go on with a run from its event log", resume_help,
-                                 run_resume, NULL};
-const struct verb verb_fork = {"fork", "go on from a part of an event log", fork_help, run_fork,
-                               NULL};
+const struct verb verb_resume = {
+    "resume", "go on with a run from its event log", {resume_help}, run_resume};
+const struct verb verb_fork = {"fork", "go on from a part of an event log", {fork_help}, run_fork};

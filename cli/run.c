@@ -12,12 +12,14 @@ static const char help_text[] =
     "assay run: one session of the agent loop, answered by a model, a script or a recording\n"
     "\n"
     "usage: assay run [options] PROMPT         PROMPT - reads standard input\n"
-    "\n" SOURCE_HELP "  --verbose           tell of waits for the limits of an endpoint\n"
-    "  --json              print the last line of the event log instead of the answer\n"
     "\n";
 
-static const char help_more[] = LIVE_HELP
-    "\n" SETTINGS_HELP "\n"
+static const char help_output[] =
+    "  --verbose           tell of waits for the limits of an endpoint\n"
+    "  --json              print the last line of the event log instead of the answer\n";
+
+static const char help_examples[] =
+    "\n"
     "examples\n"
     "  assay run --fake goldens/quickstart/margin-drop.script.yaml --tools "
     "goldens/quickstart/tools.yaml \\\n"
@@ -75,7 +77,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     struct option options[OWN_OPTIONS + RUN_OPTIONS] = {
         {"json", OPTION_FLAG, &q->json, 0, 0},
         {"verbose", OPTION_FLAG, &q->flags.live.verbose, 0, 0},
-        {"log-tools", OPTION_TEXT, &q->log_tools, 0, 0},
+        {"log-tools", OPTION_NAME, &q->log_tools, 0, 0},
         {"at", OPTION_INT, &q->at, 1, 1 << 30}};
     size_t own = q->how == GOING_NEW ? 2 : q->how == GOING_ON ? 3 : OWN_OPTIONS;
     size_t n = own + run_options(&q->flags, q->how, options + own);
@@ -243,7 +245,7 @@ static int go(struct running *r)
     o->delta = r->streams ? on_delta : NULL;
     o->ask = on_ask;
     o->done = on_done;
-    int rc = o->trace == NULL ? 0 : appender_check(o->trace, &e);
+    int rc = o->trace == NULL ? 0 : log_check_replaced(o->trace, &e);
     if (rc != 0 || rig_new(r->setup->loop, o, &r->rig, &e) != 0) {
         return tell_error(&e);
     }
@@ -308,5 +310,8 @@ static int run(int argc, char **argv)
     return run_session(GOING_NEW, argc, argv);
 }
 
-const struct verb verb_run = {"run", "run the agent loop once on a prompt", help_text, run,
-                              help_more};
+const struct verb verb_run = {"run",
+                              "run the agent loop once on a prompt",
+                              {help_text, help_sources, help_recordings, help_runs, help_output,
+                               help_endpoint, help_loop, help_examples},
+                              run};

@@ -235,4 +235,4 @@ static int run(int argc, char **argv)
 }
 
 const struct verb verb_serve = {
-    "serve", "a model server: scripts, recordings, or a recording proxy", help_text, run, NULL};
+    "serve", "a model server: scripts, recordings, or a recording proxy", {help_text}, run};

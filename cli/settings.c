@@ -2,6 +2,24 @@
 
 #include "cli/cli.h"
 
+const char help_loop[] =
+    "\n"
+    "the loop\n"
+    "  --repeat block|cache|allow  a call that was made before: an error (default), its earlier\n"
+    "                      result (of tools that only read), or carried out\n"
+    "  --max-consecutive N  the same call N times in a row ends the run (default 3)\n"
+    "  --no-progress N     N results in a row with nothing new end the run (default 0: never)\n"
+    "  --tool-retries N    of a tool that fails and may be tried again (default 1)\n"
+    "  --attempts N        of a call of the model (default 3)\n"
+    "  --context-tokens N  a history above this is made smaller (default 24000; 0: never)\n"
+    "  --compaction drop|summarise  how: the oldest turns are dropped (default), or the model\n"
+    "                      summarises them\n"
+    "  --fenced-calls      a call that the model writes as JSON in a fenced block counts\n"
+    "  --close-names       a tool's name with a slip in it is taken for the one it must mean\n"
+    "  --approve TIER=POLICY,...  tiers read, write, danger; policies allow, ask, deny; a "
+    "policy\n"
+    "                      alone is for all. Default: read and write allow, danger ask\n";
+
 void settings_options(struct settings *s, struct option *out)
 {
     const struct option options[SETTINGS_OPTIONS] = {

@@ -4,6 +4,37 @@
 #include "cli/cli.h"
 #include "kernel/drive/endpoint.h"
 
+const char help_sources[] =
+    "where the answers come from (default: a live endpoint)\n"
+    "  --fake SCRIPT       a scripted model, in virtual time\n"
+    "  --replay CASSETTE   a recording: no network, no clock\n"
+    "  --record CASSETTE   a live endpoint, recorded\n"
+    "  --model NAME        the model (else MODEL, or what the script or recording names)\n"
+    "  --provider P        the wire format: openai (Chat Completions, the default), responses, "
+    "anthropic\n"
+    "  --base-url URL      the endpoint (else OPENAI_BASE_URL, or api.openai.com; for anthropic\n"
+    "                      ANTHROPIC_BASE_URL, or api.anthropic.com)\n"
+    "  --stream            ask for a stream and show text as it comes: in a file or pipe reply "
+    "by\n"
+    "                      reply, so that none that broke off is in it\n"
+    "  --temperature X     sent only if given; 0 is best for tool work\n"
+    "  --max-tokens N      likewise\n"
+    "  --seed N            of ids and jitter\n"
+    "\n"
+    "replay and record\n";
+
+const char help_runs[] =
+    "\n"
+    "the run\n"
+    "  --tools FILE        a tool file, or built-in names: calculator,search_docs,now (the "
+    "default);\n"
+    "                      \"\" offers none\n"
+    "  --system TEXT       the system message\n"
+    "  --budget K=V,...    steps, tokens, seconds, cost_usd, calls, calls_per_reply\n"
+    "  --prices FILE       what models cost, instead of the table that comes with the program\n"
+    "  --decisions FILE    answers to what --approve has asked; else the terminal is\n"
+    "  --trace FILE        write the event log; - is standard output\n";
+
 /* The first options are for new runs alone. */
 enum { NEW_ONLY = 2 };
 
@@ -12,18 +43,18 @@ size_t run_options(struct run_flags *f, enum going how, struct option *out)
     const struct option options[RUN_OPTIONS - REPLAY_OPTIONS - SETTINGS_OPTIONS - LIVE_OPTIONS] = {
         {"system", OPTION_TEXT, &f->system, 0, 0},
         {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53},
-        {"record", OPTION_TEXT, &f->record, 0, 0},
+        {"record", OPTION_NAME, &f->record, 0, 0},
         {"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0},
-        {"model", OPTION_TEXT, &f->model, 0, 0},
+        {"model", OPTION_NAME, &f->model, 0, 0},
         {"provider", OPTION_TEXT, &f->provider, 0, 0},
-        {"base-url", OPTION_TEXT, &f->base_url, 0, 0},
+        {"base-url", OPTION_NAME, &f->base_url, 0, 0},
         {"tools", OPTION_TEXT, &f->tools, 0, 0},
         {"budget", OPTION_TEXT, &f->budget, 0, 0},
-        {"fake", OPTION_TEXT, &f->fake, 0, 0},
-        {"replay", OPTION_TEXT, &f->replay, 0, 0},
-        {"trace", OPTION_TEXT, &f->trace, 0, 0},
-        {"prices", OPTION_TEXT, &f->prices, 0, 0},
-        {"decisions", OPTION_TEXT, &f->decisions, 0, 0},
+        {"fake", OPTION_NAME, &f->fake, 0, 0},
+        {"replay", OPTION_NAME, &f->replay, 0, 0},
+        {"trace", OPTION_NAME, &f->trace, 0, 0},
+        {"prices", OPTION_NAME, &f->prices, 0, 0},
+        {"decisions", OPTION_NAME, &f->decisions, 0, 0},
         {"temperature", OPTION_TEXT, &f->temperature, 0, 0},
         {"stream", OPTION_FLAG, &f->stream, 0, 0},
         {"max-tokens", OPTION_INT, &f->max_tokens, 1, 1 << 30}};
@@ -45,6 +76,9 @@ static int choose_source(const struct run_flags *f, struct rig_options *o, struc
                 : f->replay != NULL ? EVAL_REPLAY
                 : f->record != NULL ? EVAL_RECORD
                                     : EVAL_LIVE;
+    if (f->record != NULL && f->trace != NULL && strcmp(f->record, f->trace) == 0) {
+        return err_set(e, ERR_USAGE, "--record and --trace name the same file");
+    }
     o->path = f->fake != NULL ? f->fake : f->replay != NULL ? f->replay : f->record;
     return 0;
 }
@@ -66,6 +100,12 @@ static int check_flags(struct setup *s, const struct run_flags *f, struct err *e
     }
     if (rc == 0) {
         rc = provider_check(f->provider, e);
+    }
+    if (rc == 0) {
+        rc = text_check("model", f->model, e);
+    }
+    if (rc == 0) {
+        rc = text_check("system", f->system, e);
     }
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
     if (rc == 0) {
@@ -134,7 +174,11 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
     rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);
     s->rig.tools = s->tools;
     s->rig.prices = s->prices;
-    return rc != 0 ? rc : approver_new(s->loop, f->decisions, &s->approver, e);
+    rc = rc != 0 ? rc : approver_new(s->loop, f->decisions, &s->approver, e);
+    if (rc == 0 && is_new) {
+        approver_check(s->approver, s->tools, s->settings.tiers);
+    }
+    return rc;
 }
 
 void setup_close(struct setup *s)
@@ -152,7 +196,7 @@ void setup_close(struct setup *s)
 int report_replay(const struct player_report *p, bool strict)
 {
     struct buf text = {0};
-    bool error = replay_text(p, strict, &text);
+    bool error = player_report_text(p, strict, &text);
     if (text.n > 0) {
         tell("%.*s", STR_FMT(buf_str(&text)));
     }

@@ -170,4 +170,4 @@ static int run(int argc, char **argv)
     return sub_verb_run("trace", subs, sizeof subs / sizeof subs[0], argc, argv);
 }
 
-const struct verb verb_trace = {"trace", "show, verify and check event logs", help_text, run, NULL};
+const struct verb verb_trace = {"trace", "show, verify and check event logs", {help_text}, run};

@@ -59,7 +59,8 @@ static bool arguments_match(const struct comparison *c, size_t row, size_t colum
     if (args == NULL) {
         return false;
     }
-    struct args_match_options o = {c->schemas[row], c->expect->ignore_extra_args};
+    struct args_match_options o = {.schema = c->schemas[row],
+                                   .ignore_extra = c->expect->ignore_extra_args};
     return call->args == NULL || args_match_test(call->args, args, &o, why);
 }
 

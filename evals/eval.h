@@ -3,7 +3,8 @@
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
-#include "cassettes/cassette.h"
+#include "cassettes/player.h"
+#include "cassettes/recorder.h"
 #include "goldens/golden.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/limiter.h"

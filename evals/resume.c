@@ -285,6 +285,16 @@ int resumed_trace(const struct resumed *r, const char *path, struct appender **o
     return rc;
 }
 
+int log_check_replaced(const char *path, struct err *e)
+{
+    if (file_begins_otherwise(path, STR("{\"seq\":"))) {
+        return err_at(e, ERR_INPUT, path, 0, 0,
+                      "is there and is no event log, so it is not overwritten: remove it, or name "
+                      "another file");
+    }
+    return appender_check(path, e);
+}
+
 int log_verify(const char *path, const struct toolset *tools, size_t *lines, bool *ended,
                struct err *e)
 {

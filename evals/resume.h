@@ -56,6 +56,10 @@ int resumed_trace(const struct resumed *r, const char *path, struct appender **o
 /* The word behind "type" in a line that the kernel has written; a view of it. */
 struct str log_line_type(struct str line);
 
+/* Whether `path` may become a log: appender_check, and ERR_INPUT for a file that holds something
+ * else than a log, which would be lost. */
+int log_check_replaced(const char *path, struct err *e) MUST_CHECK;
+
 /* Checks that a log follows from what it says happened; `tools` as in resumed_open. *lines gets how
  * many were right, *ended whether the last one is a run_end. Errors as resumed_open, and ERR_STATE
  * with the first line that does not follow. Every line is fed: snapshots play no part. */

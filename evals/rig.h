@@ -3,7 +3,7 @@
 #ifndef EVALS_RIG_H
 #define EVALS_RIG_H
 
-#include "cassettes/cassette.h"
+#include "cassettes/player.h"
 #include "evals/eval.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/prices.h"
@@ -95,11 +95,6 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out) MUST_CHECK;
 /* Whether there are steps left over that fail the run. They do not where it was cancelled or ended
  * in an error or at a request that the script did not expect: that says enough. */
 bool rig_leftover_fails(const struct rig_outcome *o);
-
-/* Appends what people should know of a replay, a finding a line below its heading, without a last
- * newline; nothing where all went well. True when it is an error: a miss, or with strict also drift
- * and unused recordings. */
-bool replay_text(const struct player_report *p, bool strict, struct buf *out);
 
 /* Frees everything; closes the trace and a recording: ERR_IO when a part of them could not be
  * written, told once of the first. r NULL allowed. */

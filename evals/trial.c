@@ -217,7 +217,7 @@ static void settle_replay(const struct trial *t, struct arena *arena, const stru
                           struct eval_trial *out)
 {
     struct buf text = {0};
-    bool error = replay_text(p, t->o->how.strict, &text);
+    bool error = player_report_text(p, t->o->how.strict, &text);
     out->drifts = p->drifts;
     if (p->misses > 0) {
         out->result.status = RUN_CASSETTE_MISS;

@@ -151,8 +151,11 @@ static const struct fake_step *pick_step(struct fake_session *f, const struct fa
 {
     const struct fake_script *s = f->script;
     if (f->step >= s->n) {
-        buf_fmt(why, "request %lld is one too many: the script ends after step %zu",
-                (long long)f->requests, s->n);
+        buf_fmt(why, "request %lld is one too many: the script ends after step %zu%s",
+                (long long)f->requests, s->n,
+                s->n > 0 && s->steps[s->n - 1].has_fault
+                    ? ", a fault; a call that fails is made again, which takes a step too"
+                    : "");
         return NULL;
     }
     const struct fake_step *step = &s->steps[f->step];

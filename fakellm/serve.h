@@ -8,7 +8,8 @@
 #ifndef FAKELLM_SERVE_H
 #define FAKELLM_SERVE_H
 
-#include "cassettes/cassette.h"
+#include "cassettes/player.h"
+#include "cassettes/recorder.h"
 #include "kernel/drive/server.h"
 
 enum serve_source {

@@ -305,6 +305,61 @@ static void show_run_end(struct printer *p)
     buf_char(p->out, '\n');
 }
 
+static void show_ask(struct printer *p)
+{
+    head(p, "ask", PAINT_ODD);
+    add_word(p, " ", word(p, "call_id"));
+    add_word(p, " ", word(p, "name"));
+    buf_addz(p->out, ": is it allowed?\n");
+}
+
+static void show_decision(struct printer *p)
+{
+    head(p, "decision", str_is(text(p, "decision"), "deny") ? PAINT_BAD : PAINT_GOOD);
+    add_word(p, " ", word(p, "call_id"));
+    add_word(p, ": ", word(p, "decision"));
+    buf_char(p->out, '\n');
+}
+
+/* A member that is a list or map, with its name before it; nothing where it is empty. */
+static void show_member(struct printer *p, const char *name)
+{
+    const struct val *v = val_get(p->ev, name);
+    struct buf line = {0};
+    if (v != NULL && v->count > 0) {
+        buf_fmt(&line, "%s ", name);
+        json_add_spaced(&line, v);
+        block(p, buf_str(&line), RESULT_CHARS);
+    }
+    buf_free(&line);
+}
+
+/* What is otherwise from here on, and the calls that had not begun; then the user's message. */
+static void show_resume(struct printer *p)
+{
+    p->ended = false;
+    note_currency(p, val_get(p->ev, "changed"));
+    head(p, "resume\n", PAINT_BOLD);
+    show_member(p, "changed");
+    show_member(p, "not_begun");
+    if (text(p, "content").n > 0) {
+        show_user(p);
+    }
+}
+
+static void show_compaction(struct printer *p)
+{
+    head(p, "compaction", PAINT_ODD);
+    buf_addz(p->out, ": ");
+    count_add(p->out, known(p->ev, "dropped"), "message");
+    buf_addz(p->out, " left out, ");
+    count_add(p->out, known(p->ev, "shortened"), "result");
+    buf_addz(p->out, " shortened\n");
+    if (text(p, "summary").n > 0) {
+        block(p, text(p, "summary"), TEXT_CHARS);
+    }
+}
+
 /* Types without a picture of their own, also those of later versions: their members as they are. */
 static void show_other(struct printer *p)
 {
@@ -329,6 +384,10 @@ static const struct {
               {"tool_start", show_tool_start},
               {"tool_retry", show_tool_retry},
               {"tool_result", show_tool_result},
+              {"approval_required", show_ask},
+              {"approval", show_decision},
+              {"resume", show_resume},
+              {"compaction", show_compaction},
               {"cancel", show_cancel},
               {"final", show_final},
               {"run_end", show_run_end}};
@@ -341,8 +400,6 @@ static void show_event(struct printer *p)
             return;
         }
     }
-    p->ended = p->ended && !str_is(text(p, "type"), "resume");
-    note_currency(p, val_get(p->ev, "changed"));
     show_other(p);
 }
 

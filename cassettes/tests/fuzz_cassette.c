@@ -3,7 +3,10 @@
 #include <assert.h>
 
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
+#include "cassettes/player.h"
 #include "kernel/base/json.h"
+#include "kernel/drive/loop.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -129,7 +132,9 @@ static void check_written(const struct cassette *c)
     struct buf text = {0};
     struct cassette *again;
     struct err e;
-    cassette_add_header(&text, STR("abc"), 7, STR("2026-11-29T18:00:00.000Z"));
+    cassette_add_head(
+        &text, &(struct cassette_head){
+                   .run = STR("abc"), .seed = 7, .started_at = STR("2026-11-29T18:00:00.000Z")});
     for (size_t i = 0; i < c->n; i++) {
         cassette_add_interaction(&text, &c->items[i]);
     }

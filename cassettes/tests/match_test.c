@@ -16,32 +16,7 @@
     "    status: {code: 200, message: OK}\n    headers: {}\n"                                      \
     "    body: {string: '" answer "'}\n    assay: {at_ms: 0, " timing "}\n"
 
-static struct {
-    struct rig rig;
-    struct cassette *c;
-    struct player *p;
-    struct transport *http;
-    struct toolbox *tools;
-} t;
-
-static void begin(const char *text, struct player_options o)
-{
-    rig_begin(&t.rig);
-    t.c = rig_load(text);
-    CU_ASSERT_FATAL(t.c != NULL);
-    o.cassette = t.c;
-    o.sched = t.rig.sched;
-    t.p = player_new(&o);
-    t.http = player_transport(t.p);
-    t.tools = player_toolbox(t.p);
-}
-
-static void end(void)
-{
-    player_free(t.p);
-    cassette_free(t.c);
-    rig_end(&t.rig);
-}
+static struct playing t;
 
 static void ask(const char *body, const char *want)
 {
@@ -145,9 +120,10 @@ static void bad_rules(void)
 /* Of keys and of differences alike; in the head they are read as they were written. */
 static void rules_of_the_head_count(void)
 {
-    begin(HEAD(", ignore: [\"user\"], normalise: [\"p=[0-9]+=>N\"]")
-              ITEM(CHAT, "{\"user\":\"a\",\"p\":\"run 1\"}", "x", "took_ms: 0"),
-          (struct player_options){.mend = STR("")});
+    rig_play(&t,
+             HEAD(", ignore: [\"user\"], normalise: [\"p=[0-9]+=>N\"]")
+                 ITEM(CHAT, "{\"user\":\"a\",\"p\":\"run 1\"}", "x", "took_ms: 0"),
+             (struct player_options){.mend = STR("")});
     rig_ask(&t.rig, t.http, CHAT, "{\"user\":\"b\",\"p\":\"walk 2\"}");
     loop_run(t.rig.loop);
     CHECK_HOLDS(buf_str(&t.rig.heard), "nearest is interaction 1: p: recorded \"run N\", sent "
@@ -155,11 +131,10 @@ static void rules_of_the_head_count(void)
     buf_clear(&t.rig.heard);
     ask("{\"p\":\"run 22\"}", "200[0]@0 +x@0 .clean@0");
     struct buf head = {0};
-    cassette_add_header_with(&head, STR("ab"), 7, STR("2026-11-29T18:00:00.000Z"),
-                             (struct cassette_place){0, 0}, t.c->rules);
+    cassette_add_head(&head, &(struct cassette_head){.rules = t.c->rules});
     CHECK_HOLDS(buf_str(&head), "ignore: [\"user\"], normalise: [\"p=[0-9]+=>N\"]}\n");
     buf_free(&head);
-    end();
+    rig_stop(&t);
 }
 
 /* ---- the nearest ---- */
@@ -168,10 +143,11 @@ static void rules_of_the_head_count(void)
 
 static void relaxed_takes_the_nearest_unused(void)
 {
-    begin(HEAD("") ITEM(CHAT, "{\"model\":\"other\",\"messages\":[1,2,3]}", "far", "took_ms: 0")
-              ITEM(CHAT, SAID("a"), "a", "took_ms: 0") ITEM(CHAT, SAID("b"), "b", "took_ms: 0")
-                  ITEM("http://h/v1/responses", SAID("c"), "c", "took_ms: 0"),
-          (struct player_options){.match = CASSETTE_RELAXED});
+    rig_play(&t,
+             HEAD("") ITEM(CHAT, "{\"model\":\"other\",\"messages\":[1,2,3]}", "far", "took_ms: 0")
+                 ITEM(CHAT, SAID("a"), "a", "took_ms: 0") ITEM(CHAT, SAID("b"), "b", "took_ms: 0")
+                     ITEM("http://h/v1/responses", SAID("c"), "c", "took_ms: 0"),
+             (struct player_options){.match = CASSETTE_RELAXED});
     ask(SAID("b"), "200[0]@0 +b@0 .clean@0"); /* its own before all others */
     CU_ASSERT_EQUAL(player_report(t.p).drifts, 0);
     ask(SAID("c"), "200[0]@0 +a@0 .clean@0"); /* the nearer of two, of this path */
@@ -183,32 +159,35 @@ static void relaxed_takes_the_nearest_unused(void)
     loop_run(t.rig.loop);
     CHECK_HOLDS(buf_str(&t.rig.heard), "the recording holds 3 requests to chat/completions; this "
                                        "is request 4");
-    end();
+    rig_stop(&t);
 }
 
 static void equally_near_ones_come_in_the_order_of_the_file(void)
 {
-    begin(HEAD("") ITEM(CHAT, SAID("a"), "1", "took_ms: 0") ITEM(CHAT, SAID("b"), "2", "took_ms: 0")
-              ITEM(CHAT, SAID("a"), "3", "took_ms: 0"),
-          (struct player_options){.match = CASSETTE_RELAXED});
+    rig_play(&t,
+             HEAD("") ITEM(CHAT, SAID("a"), "1", "took_ms: 0")
+                 ITEM(CHAT, SAID("b"), "2", "took_ms: 0") ITEM(CHAT, SAID("a"), "3", "took_ms: 0"),
+             (struct player_options){.match = CASSETTE_RELAXED});
     ask(SAID("x"), "200[0]@0 +1@0 .clean@0");
     ask(SAID("a"), "200[0]@0 +3@0 .clean@0"); /* the first of its meaning went to another */
     ask(SAID("a"), "200[0]@0 +2@0 .clean@0");
-    end();
+    rig_stop(&t);
 }
 
 static void a_miss_says_what_was_used(void)
 {
-    begin(HEAD("") ITEM(CHAT, SAID("a"), "1", "took_ms: 0") ITEM(CHAT, SAID("b"), "2", "took_ms: 0")
-              ITEM("http://h/v1/responses", "{}", "3", "took_ms: 0"),
-          (struct player_options){.mend = STR("assay run x")});
+    rig_play(&t,
+             HEAD("") ITEM(CHAT, SAID("a"), "1", "took_ms: 0")
+                 ITEM(CHAT, SAID("b"), "2", "took_ms: 0")
+                     ITEM("http://h/v1/responses", "{}", "3", "took_ms: 0"),
+             (struct player_options){.mend = STR("assay run x")});
     ask(SAID("a"), "200[0]@0 +1@0 .clean@0");
     rig_ask(&t.rig, t.http, CHAT, SAID("c"));
     loop_run(t.rig.loop);
     CHECK_HOLDS(player_report(t.p).miss_text,
                 "\n  1 of 3 recorded interactions were used; never asked for: 2 "
                 "(chat/completions), 3 (responses)\n  to record it anew: assay run x");
-    end();
+    rig_stop(&t);
 }
 
 /* Ten thousand requests that all miss, or all drift, among ten thousand recordings. */
@@ -227,7 +206,7 @@ static void ten_thousand_misses_take_no_time(void)
     }
     buf_char(&text, '\0');
     for (size_t w = 0; w < 2; w++) {
-        begin(text.p, (struct player_options){.match = ways[w]});
+        rig_play(&t, text.p, (struct player_options){.match = ways[w]});
         for (int i = 0; i < N / (w == 0 ? 10 : 1); i++) {
             char body[32];
             snprintf(body, sizeof body, "{\"k\":%d}", i);
@@ -236,7 +215,7 @@ static void ten_thousand_misses_take_no_time(void)
         loop_run(t.rig.loop);
         struct player_report r = player_report(t.p);
         CU_ASSERT_EQUAL(w == 0 ? r.misses : r.drifts, N / (w == 0 ? 10 : 1));
-        end();
+        rig_stop(&t);
     }
     buf_free(&text);
 }
@@ -256,14 +235,15 @@ static void bodies_are_cut_anew(void)
         {{1, true, 5}, "200[0]@2 +a@2 +b@2 +c@2 +d@7 +e@7 .clean@9"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        begin(HEAD("") ITEM(CHAT, "{}", "abcde", "took_ms: 9, chunks: [[2, 3], [7, 2]]")
-                  ITEM(CHAT, "{}", "abcd", "took_ms: 3, ended: reset"),
-              (struct player_options){.rechunk = cases[i].how});
+        rig_play(&t,
+                 HEAD("") ITEM(CHAT, "{}", "abcde", "took_ms: 9, chunks: [[2, 3], [7, 2]]")
+                     ITEM(CHAT, "{}", "abcd", "took_ms: 3, ended: reset"),
+                 (struct player_options){.rechunk = cases[i].how});
         ask("{}", cases[i].want);
         if (cases[i].how.bytes == 2) {
             ask("{}", "200[0]@12 +ab@12 +cd@12 .reset@12");
         }
-        end();
+        rig_stop(&t);
     }
 }
 
@@ -305,8 +285,8 @@ static struct transport live = {&live_ops};
 
 static void what_is_not_recorded_is_answered_live(void)
 {
-    begin(HEAD("") ITEM(CHAT, "{}", "x", "took_ms: 3600000"),
-          (struct player_options){.live = &live});
+    rig_play(&t, HEAD("") ITEM(CHAT, "{}", "x", "took_ms: 3600000"),
+             (struct player_options){.live = &live});
     ask("{}", "200[0]@3600000 +x@3600000 .clean@3600000"); /* at once */
     CU_ASSERT(sched_is_virtual(t.rig.sched));
     ask("{}", "201[0]@3600003 +live@3600003 .clean@3600003");
@@ -316,7 +296,7 @@ static void what_is_not_recorded_is_answered_live(void)
     struct http_call *call = rig_ask(&t.rig, t.http, CHAT, "{}");
     t.http->ops->stop(t.http, call);
     RIG_HEARD(&t.rig, "stopped");
-    end();
+    rig_stop(&t);
 }
 
 TESTS(match, {"rules_leave_out_what_they_name", rules_leave_out_what_they_name},

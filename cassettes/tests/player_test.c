@@ -20,38 +20,17 @@
     "- request: {method: CALL, uri: \"tool:" name "\", headers: {}, body: '" args                  \
     "'}\n  response:\n"
 
-/* A cassette, its player and a session's clock. */
-static struct {
-    struct rig rig;
-    struct cassette *c;
-    struct player *p;
-    struct transport *http;
-    struct toolbox *tools;
-} t;
+static struct playing t;
 
 static void begin_with(const char *text, struct player_options o)
 {
-    rig_begin(&t.rig);
-    t.c = rig_load(text);
-    CU_ASSERT_FATAL(t.c != NULL);
-    o.cassette = t.c;
-    o.sched = t.rig.sched;
     o.mend = STR("assay run --mode all --record t.yaml x");
-    t.p = player_new(&o);
-    t.http = player_transport(t.p);
-    t.tools = player_toolbox(t.p);
+    rig_play(&t, text, o);
 }
 
 static void begin(const char *text, enum cassette_match match)
 {
     begin_with(text, (struct player_options){.match = match});
-}
-
-static void end(void)
-{
-    player_free(t.p);
-    cassette_free(t.c);
-    rig_end(&t.rig);
 }
 
 /* Asks, waits, and checks what was heard. */
@@ -90,7 +69,7 @@ static void what_a_run_had_used_is_skipped(void)
     RIG_HEARD(&t.rig, "ok(two)@0");
     CU_ASSERT_EQUAL(player_report(t.p).unused, 0);
     player_skip_requests(t.p, 9);
-    end();
+    rig_stop(&t);
 }
 
 static void equal_requests_get_their_answers_in_order(void)
@@ -106,7 +85,7 @@ static void equal_requests_get_their_answers_in_order(void)
     ask("http://other/v1/plain", "not json", "200[0]@6 +third@6 .clean@6");
     struct player_report r = player_report(t.p);
     CU_ASSERT(r.misses == 0 && r.drifts == 0 && r.unused == 0);
-    end();
+    rig_stop(&t);
 }
 
 static void a_used_recording_is_not_served_twice(void)
@@ -121,7 +100,7 @@ static void a_used_recording_is_not_served_twice(void)
     CU_ASSERT_EQUAL(r.misses, 1);
     CU_ASSERT_EQUAL(r.unused, 3);
     CHECK_HOLDS(r.unused_text, "interaction 1 was not used: POST " CHAT " (model m)");
-    end();
+    rig_stop(&t);
 }
 
 static const char talk[] = FILE_OF(
@@ -154,7 +133,7 @@ static void a_miss_names_the_nearest_and_the_first_difference(void)
     rig_ask(&t.rig, t.http, "http://h/else", "");
     loop_run(t.rig.loop);
     CHECK_HOLDS(buf_str(&t.rig.heard), "holds nothing for this path");
-    end();
+    rig_stop(&t);
 }
 
 static void order_serves_by_position_and_lists_drift(void)
@@ -174,7 +153,7 @@ static void order_serves_by_position_and_lists_drift(void)
                 "miss(POST chat/completions is not in the cassette; the recording holds 2 requests "
                 "to chat/completions; this is request 3)");
     CU_ASSERT_EQUAL(player_report(t.p).misses, 1);
-    end();
+    rig_stop(&t);
 }
 
 #define TOOL_OFFER(name) "{\"type\":\"function\",\"function\":{\"name\":\"" name "\"}}"
@@ -202,7 +181,7 @@ static void a_miss_says_what_explains_the_rest(void)
                 " (model m, 1 message): not in t.yaml\n  nearest is interaction 1: the "
                 "recording offers tool c, which this run does not (give them with --tools, or in "
                 "the golden set); the request has 1 message, the recording 2; messages[0]: ");
-    end();
+    rig_stop(&t);
 }
 
 static void a_miss_behind_the_last_recording_says_so(void)
@@ -215,7 +194,7 @@ static void a_miss_behind_the_last_recording_says_so(void)
     CHECK_HOLDS(player_report(t.p).miss_text,
                 "not in t.yaml\n  the recording holds 1 request to chat/completions; this is "
                 "request 2\n  to record it anew: ");
-    end();
+    rig_stop(&t);
 }
 
 static void unused_recordings_are_listed_without_a_newline_behind(void)
@@ -224,7 +203,7 @@ static void unused_recordings_are_listed_without_a_newline_behind(void)
     CU_ASSERT(str_is(player_report(t.p).unused_text,
                      "interaction 1 was not used: POST " CHAT " (model m, 3 messages)\n"
                      "interaction 2 was not used: POST " CHAT " (model m, 1 message)"));
-    end();
+    rig_stop(&t);
 }
 
 static void pieces_come_at_their_recorded_times(void)
@@ -238,7 +217,7 @@ static void pieces_come_at_their_recorded_times(void)
     ask(CHAT, "{}", "200[0]@13 +x@13 +yz@13 .clean@13");
     ask(CHAT, "{}", "200[0]@14 +xyz@14 .clean@17");
     ask(CHAT, "{}", "200[0]@17 +xyz@17 .clean@17");
-    end();
+    rig_stop(&t);
 }
 
 static void every_end_is_replayed(void)
@@ -269,7 +248,7 @@ static void every_end_is_replayed(void)
     t.http->ops->stop(t.http, call);
     ask(CHAT, "{}", "");
     CU_ASSERT_EQUAL(player_report(t.p).unused, 0);
-    end();
+    rig_stop(&t);
 }
 
 /* A sink that stops its call when the first piece comes. */
@@ -293,7 +272,7 @@ static void a_call_may_be_stopped_from_its_own_sink(void)
     to_stop = t.http->ops->start(t.http, &rq, sink);
     loop_run(t.rig.loop);
     RIG_HEARD(&t.rig, "200[0]@1 stop");
-    end();
+    rig_stop(&t);
 }
 
 static const char tools[] = FILE_OF(
@@ -333,7 +312,7 @@ static void tools_answer_from_the_recording(void)
     CHECK_HOLDS(buf_str(&t.rig.heard), "miss(a call of the tool f is not in the cassette; nearest "
                                        "is interaction 1 (used already): a: recorded 1, sent 9)");
     CHECK_HOLDS(player_report(t.p).miss_text, "CALL tool:f {\"a\":9,\"b\":2}: not in t.yaml");
-    end();
+    rig_stop(&t);
 }
 
 /* A toolbox that answers at once with the tool's name. */
@@ -391,7 +370,7 @@ static void a_tool_that_is_not_recorded_falls_back_when_it_may(void)
     t.tools->ops->stop(t.tools, run);
     RIG_HEARD(&t.rig, "stopped");
     CU_ASSERT_EQUAL(player_report(t.p).misses, 1);
-    end();
+    rig_stop(&t);
 }
 
 static void a_redacted_recording_matches_what_was_sent(void)
@@ -399,7 +378,7 @@ static void a_redacted_recording_matches_what_was_sent(void)
     begin(FILE_OF(ASK(CHAT, "{\"k\":\"use REDACTED now\"}") ANSWER("ok", "took_ms: 0")),
           CASSETTE_BODY);
     ask(CHAT, "{\"k\":\"use sk-abcdefghijkl0123456789 now\"}", "200[0]@0 +ok@0 .clean@0");
-    end();
+    rig_stop(&t);
 }
 
 /* Thousands of recordings, asked for in reverse: each request finds its own. */
@@ -427,7 +406,7 @@ static void concurrency_does_not_change_the_answers(void)
     CU_ASSERT_EQUAL(player_report(t.p).unused, 0);
     CU_ASSERT_EQUAL(player_report(t.p).misses, 0);
     buf_free(&text);
-    end();
+    rig_stop(&t);
 }
 
 static void what_is_open_is_freed_with_the_player(void)
@@ -435,7 +414,7 @@ static void what_is_open_is_freed_with_the_player(void)
     begin(tools, CASSETTE_BODY);
     rig_call(&t.rig, t.tools, "f", "{\"a\":1,\"b\":2}", 1);
     rig_ask(&t.rig, t.http, CHAT, "{}");
-    end();
+    rig_stop(&t);
 }
 
 TESTS(player,

@@ -3,7 +3,11 @@
 #define CASSETTES_TESTS_RIG_H
 
 #include "cassettes/cassette_int.h"
+#include "cassettes/edit.h"
+#include "cassettes/player.h"
+#include "cassettes/recorder.h"
 #include "ci/testing/testing.h"
+#include "kernel/drive/loop.h"
 
 /* Loads a text that must be good; fails the test and returns NULL otherwise. */
 struct cassette *rig_load(const char *text);
@@ -20,6 +24,18 @@ struct rig {
 };
 void rig_begin(struct rig *r);
 void rig_end(struct rig *r);
+
+/* A cassette that is played to one session. */
+struct playing {
+    struct rig rig;
+    struct cassette *c;
+    struct player *p;
+    struct transport *http;
+    struct toolbox *tools;
+};
+/* Of the options, cassette and sched are set here. */
+void rig_play(struct playing *t, const char *text, struct player_options o);
+void rig_stop(struct playing *t);
 
 /* Sinks that note what comes into r->heard: "200[3]@5" a head with 3 headers, "+text@7" a piece,
  * ".clean@9" an end, ".miss(detail)@0" with its detail. */

@@ -44,6 +44,25 @@ void rig_end(struct rig *r)
     buf_free(&r->heard);
 }
 
+void rig_play(struct playing *t, const char *text, struct player_options o)
+{
+    rig_begin(&t->rig);
+    t->c = rig_load(text);
+    CU_ASSERT_FATAL(t->c != NULL);
+    o.cassette = t->c;
+    o.sched = t->rig.sched;
+    t->p = player_new(&o);
+    t->http = player_transport(t->p);
+    t->tools = player_toolbox(t->p);
+}
+
+void rig_stop(struct playing *t)
+{
+    player_free(t->p);
+    cassette_free(t->c);
+    rig_end(&t->rig);
+}
+
 static void note_time(struct rig *r)
 {
     buf_fmt(&r->heard, "@%llu ", (unsigned long long)sched_now(r->sched));

@@ -246,7 +246,7 @@ static void paths_hide_strings_and_numbers_in_requests_and_events(void)
     static const struct str names[] = {{"X-Request-Id", 12}};
     static const struct str paths[] = {
         {"user", 4}, {"$.meta.ids[*]", 13}, {"d['who']", 8}, {"l[1].*", 6}};
-    const struct hiding h = {names, 1, paths, 4};
+    const struct hiding h = {names, 1, paths, 4, NULL};
     struct err e;
     size_t hidden = 0;
     struct cassette *c = session(
@@ -275,7 +275,7 @@ static void a_bad_path_is_refused(void)
                                       ".a",  "a.",   "a['x]", "a[99999999999999999999]"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct str path = str_of(bad[i]);
-        const struct hiding h = {NULL, 0, &path, 1};
+        const struct hiding h = {NULL, 0, &path, 1, NULL};
         struct err e;
         size_t hidden = 0;
         struct cassette *c = session("{}", "x", "");

@@ -16,7 +16,7 @@ static void rewrites_the_example_byte_for_byte(void)
     struct cassette *c = rig_load(text);
     CU_ASSERT_FATAL(c != NULL);
     struct buf out = {0};
-    cassette_add_header(&out, c->run, c->seed, c->started_at);
+    cassette_add_head(&out, &(struct cassette_head){c->run, c->seed, c->started_at, {0, 0}, NULL});
     for (size_t i = 0; i < c->n; i++) {
         cassette_add_interaction(&out, &c->items[i]);
     }
@@ -149,7 +149,9 @@ static void write_random(uint64_t seed, struct buf *out, struct buf *want)
     struct rng r = rng_seeded(seed);
     struct buf request = {0};
     struct buf response = {0};
-    cassette_add_header(out, STR("00e1"), 7, STR("2026-11-29T18:00:00.000Z"));
+    cassette_add_head(out, &(struct cassette_head){.run = STR("00e1"),
+                                                   .seed = 7,
+                                                   .started_at = STR("2026-11-29T18:00:00.000Z")});
     for (unsigned i = 0; i < RANDOM_ITEMS; i++) {
         struct interaction it = plain(random_body(&r, &response));
         it.request_body = random_body(&r, &request);
@@ -246,7 +248,9 @@ static void request_json_stays_equal_and_readable(void)
     CHECK_HOLDS(buf_str(&out), "    body: |\n      {\n        \"n\": 1.50e3,\n        \"s\": "
                                "\"\\u2028\\u0085\\u007f\\ufeff\\u0000\",\n");
     struct buf file = {0};
-    cassette_add_header(&file, STR("a"), 1, STR("2026-11-29T18:00:00.000Z"));
+    cassette_add_head(
+        &file, &(struct cassette_head){
+                   .run = STR("a"), .seed = 1, .started_at = STR("2026-11-29T18:00:00.000Z")});
     buf_add(&file, buf_str(&out));
     buf_char(&file, '\0');
     struct cassette *c = rig_load(file.p);

@@ -10,6 +10,7 @@
 #include "cassettes/cassette.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"
+#include "kernel/wire/wire.h"
 
 enum { ROUNDS = 50, FILE_BYTES_MAX = 256 << 20 };
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cassettes/cassette.h"
+#include "cassettes/player.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/loop.h"
 
 enum { INTERACTIONS = 10000, BODY_BYTES = 4096, STEP = 7919, ROUNDS = 7 };
 

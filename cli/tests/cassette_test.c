@@ -52,6 +52,11 @@ static void redact_writes_where_it_is_told(void)
     CHECK_STATUS(ASSAY("cassette", "redact", path, "-o", out), 0);
     CU_ASSERT_STRING_EQUAL(read_text(out, NULL), r->out);
     CU_ASSERT_STRING_EQUAL(read_text(path, NULL), FOREIGN);
+    r = ASSAY("cassette", "redact", path, "--path", "user,usr,user.name");
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "foreign.yaml: warning: nothing stands at the path usr, so it hid nothing\n");
+    CHECK_ERR(r, "nothing stands at the path user.name,");
+    CU_ASSERT_PTR_NULL(strstr(r->err, "the path user,"));
     r = ASSAY("cassette", "redact", path, "-o", out);
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "is there already");
@@ -114,7 +119,11 @@ static void check_tells_what_is_old(void)
     const struct ran *r = ASSAY("cassette", "check", "--max-age", "1m", path);
     CHECK_STATUS(r, 0);
     CHECK_OUT(r, "clock.yaml:1:1: warning: was recorded ");
-    CHECK_OUT(r, "[too_old]");
+    CHECK_OUT(r, " ago, and --max-age allows 1 minute [too_old]");
+    r = ASSAY("cassette", "check", "--max-age", "119m", path);
+    CHECK_OUT(r, "allows 119 minutes [too_old]");
+    r = ASSAY("cassette", "check", "--max-age", "2h", path);
+    CHECK_OUT(r, "allows 2 hours [too_old]");
     CHECK_STATUS(ASSAY("cassette", "check", path), 0);
     r = ASSAY("cassette", "check", "--max-age", "soon", path);
     CHECK_STATUS(r, 2);

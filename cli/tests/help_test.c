@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-static const char *const verbs[] = {"run",    "chat",     "resume", "fork", "eval",
-                                    "golden", "cassette", "fake",   "trace"};
+static const char *const verbs[] = {"run",    "chat",     "resume", "fork",  "eval",
+                                    "golden", "cassette", "fake",   "trace", "score"};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void version(void)
@@ -66,6 +66,10 @@ static void bad_usage(void)
         {{"run", "--zzzz", "x"}, "--zzzz"},
         {{"run", "-x", "hello"}, "-x"},
         {{"run", "x", "--fake"}, "--fake wants a value"},
+        {{"run", "x", "--base-url", ""}, "--base-url wants a value, got an empty one"},
+        {{"run", "x", "--trace="}, "--trace wants a value, got an empty one"},
+        {{"eval", "a.yaml", "--model", ""}, "--model wants a value, got an empty one"},
+        {{"run", "x", "--record", "a", "--trace", "a"}, "name the same file"},
         {{"run", "x", "--json=1"}, "--json takes no value"},
         {{"run", "x", "--json", "--json"}, "--json is given twice"},
         {{"run", "x", "--fake", "a", "--replay", "b"}, "one of"},

@@ -8,19 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define REPLY(message, finish)                                                                     \
-    HEAD "{\"id\":\"1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"m\","             \
-         "\"choices\":[{\"index\":0,\"message\":" message ",\"finish_reason\":\"" finish "\"}]}"
-
-static const struct loopback_answer fine = {
-    .bytes = REPLY("{\"role\":\"assistant\",\"content\":\"Fine.\"}", "stop")};
-static const struct loopback_answer calling = {
-    .bytes = REPLY("{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
-                   "\"type\":\"function\",\"function\":{\"name\":\"calculator\",\"arguments\":"
-                   "\"{\\\"expression\\\":\\\"1+1\\\"}\"}}]}",
-                   "tool_calls")};
-static const struct loopback_answer hanging = {.end = LOOPBACK_HANG};
 static const struct loopback_answer streaming = {
     .bytes = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
              "data: {\"id\":\"1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":"
@@ -52,7 +39,7 @@ static bool holds(const char *text, const char *part)
 
 static void once(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     const char *url = loopback_url(l);
     begin();
     CHECK_STATUS(RUN(url, "--record", f.cassette, "--mode", "once", "--trace", f.one, "Hello."), 0);
@@ -72,7 +59,7 @@ static void once(void)
 /* Records a session that is interrupted at its second request. */
 static void record_half(void)
 {
-    const struct loopback_answer answers[] = {calling, hanging};
+    const struct loopback_answer answers[] = {loopback_calling, loopback_hanging};
     struct loopback *l = loopback_start(answers, 2);
     const char *words[] = {"run",      "--base-url", loopback_url(l), "--model", "m",
                            "--record", f.cassette,   "Hello.",        NULL};
@@ -96,7 +83,7 @@ static void new_episodes(void)
         record_half();
         const char *half = read_text(f.cassette, &n);
         write_bytes(f.dir, "c.yaml", half, n - cuts[i]);
-        struct loopback *l = loopback_start(&fine, 1);
+        struct loopback *l = loopback_start(&loopback_fine, 1);
         const struct ran *r = RUN(loopback_url(l), "--record", f.cassette, "--mode", "new_episodes",
                                   "--trace", f.one, "Hello.");
         CHECK_STATUS(r, 0);
@@ -112,7 +99,7 @@ static void new_episodes(void)
 
 static void new_episodes_without_a_gap(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     const char *url = loopback_url(l);
     begin();
     for (int i = 0; i < 3; i++) {
@@ -142,6 +129,64 @@ static void nothing_is_added_to_others(void)
     CHECK_ONE_LINE(r);
     CHECK_ERR(r, "another program recorded it, so nothing can be added to it");
     CHECK_TEXT(read_text(f.cassette, NULL), theirs);
+}
+
+/* A slip in the path costs no file; recordings, also theirs and broken ones of ours, are replaced.
+ */
+static void all_overwrites_recordings_alone(void)
+{
+    static const char *const other[] = {"print('hello')\n", "name: x\n", "{}", "\xff\xfe", "- a\n"};
+    static const char *const recordings[] = {
+        "", "version: 1\nassay", theirs,
+        "version: 1\nassay: {format: 1}\ninteractions:\n- request: {method: [\n"};
+    struct loopback *l = loopback_start(&loopback_fine, 1);
+    begin();
+    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
+        write_text(f.dir, "c.yaml", other[i]);
+        const struct ran *r =
+            RUN(loopback_url(l), "--record", f.cassette, "--mode", "all", "Hello.");
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, "c.yaml: is there and is no cassette, so it is not overwritten");
+        CHECK_TEXT(read_text(f.cassette, NULL), other[i]);
+    }
+    CU_ASSERT_EQUAL(loopback_stop(l), 0);
+    for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++) {
+        l = loopback_start(&loopback_fine, 1);
+        write_text(f.dir, "c.yaml", recordings[i]);
+        CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "--mode", "all", "Hello."), 0);
+        loopback_stop(l);
+        CHECK_STATUS(ASSAY("run", "--replay", f.cassette, "Hello."), 0);
+    }
+}
+
+/* What a replay takes from its recording stands in the command that records it anew, which would
+ * otherwise ask another model elsewhere. Another program's recording is not overwritten. */
+static void a_miss_names_the_whole_command(void)
+{
+    struct loopback *l = loopback_start(&streaming, 1);
+    const char *url = loopback_url(l);
+    begin();
+    CHECK_STATUS(RUN(url, "--record", f.cassette, "--stream", "--temperature", "0.5",
+                     "--max-tokens", "50", "Hello."),
+                 0);
+    const struct ran *r = ASSAY("run", "--replay", f.cassette, "It's other.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("  to record it anew: assay run --mode all --model m --stream "
+                         "--temperature 0.5 --max-tokens 50 --base-url %s --record %s "
+                         "'It'\\''s other.'",
+                         url, f.cassette));
+    r = ASSAY("run", "--replay", f.cassette, "--model", "n", "--base-url", "http://h/v1", "Hello.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("--mode all --stream --temperature 0.5 --max-tokens 50 --record %s "
+                         "--model n --base-url http://h/v1 Hello.",
+                         f.cassette));
+    loopback_stop(l);
+    write_text(f.dir, "c.yaml", theirs);
+    r = ASSAY("run", "--replay", f.cassette, "Hello.");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "not in ");
+    CU_ASSERT_FALSE(holds(r->err, "to record it anew"));
 }
 
 static void wrong_combinations(void)
@@ -189,7 +234,7 @@ static void a_set_goes_on(void)
 {
     static const char *const modes[] = {"once", "new_episodes"};
     for (size_t i = 0; i < 2; i++) {
-        struct loopback *l = loopback_start(&fine, 1);
+        struct loopback *l = loopback_start(&loopback_fine, 1);
         const char *url = loopback_url(l);
         begin();
         const char *set = write_text(f.dir, "set.yaml", three_tasks);
@@ -214,7 +259,7 @@ static void a_set_goes_on(void)
 /* Rules stay with the recording, and say what no longer counts; nothing else is left out. */
 static void rules(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     begin();
     CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "--normalise",
                      "messages[*].content=[0-9]{2}:[0-9]{2}=>TIME", "--ignore", "tools",
@@ -234,7 +279,7 @@ static void rules(void)
 
 static void relaxed(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     begin();
     CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "Hello."), 0);
     loopback_stop(l);
@@ -252,7 +297,7 @@ static void relaxed(void)
 
 static void age(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     size_t n = 0;
     begin();
     CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "Hello."), 0);
@@ -301,6 +346,8 @@ TESTS(modes, {"mode_once_replays_what_is_there", once},
       {"mode_new_episodes_adds_what_is_missing", new_episodes},
       {"mode_new_episodes_without_a_gap_is_a_replay", new_episodes_without_a_gap},
       {"mode_new_episodes_leaves_others_recordings_alone", nothing_is_added_to_others},
+      {"mode_all_overwrites_recordings_alone", all_overwrites_recordings_alone},
+      {"a_miss_names_the_whole_command", a_miss_names_the_whole_command},
       {"mode_that_does_not_fit_is_told", wrong_combinations},
       {"mode_once_and_new_episodes_go_on_with_a_set", a_set_goes_on},
       {"rules_are_kept_with_the_recording", rules}, {"relaxed_takes_the_nearest", relaxed},

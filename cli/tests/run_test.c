@@ -501,6 +501,47 @@ static void bad_tools(void)
     }
 }
 
+/* A slip of the pen (the script's name behind --trace) costs nobody a file; a log is replaced, also
+ * one that was cut off in its first line. */
+static void foreign_trace(void)
+{
+    const char *dir = testing_dir();
+    const char *script = write_text(dir, "s.yaml", two_steps);
+    const struct ran *r = ASSAY("run", "--fake", script, "--trace", script, "p");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "s.yaml: is there and is no event log, so it is not overwritten");
+    CHECK_TEXT(read_text(script, NULL), two_steps);
+    r = ASSAY("chat", "--fake", script, "--trace", script);
+    CHECK_STATUS(r, 2);
+    CHECK_TEXT(read_text(script, NULL), two_steps);
+    const char *log = path_of("%s/t.jsonl", dir);
+    CHECK_STATUS(ASSAY("run", "--fake", script, "--trace", log, "p"), 0);
+    r = ASSAY("fork", log, "--at", "2", "--fake", script, "--trace", script);
+    CHECK_STATUS(r, 2);
+    CHECK_TEXT(read_text(script, NULL), two_steps);
+    static const char *const old[] = {"", "{\"s", "{\"seq\":1,\"t_ms\":0,\"ty"};
+    for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
+        write_text(dir, "t.jsonl", old[i]);
+        CHECK_STATUS(ASSAY("run", "--fake", script, "--trace", log, "p"), 0);
+        CHECK_TEXT(event_types(read_text(log, NULL)), ten_events);
+    }
+}
+
+/* What is written into logs and requests must be a text: nothing is put in the place of odd bytes.
+ */
+static void odd_bytes(void)
+{
+    static const char *const options[] = {"--model", "--system"};
+    const char *script = write_text(testing_dir(), "s.yaml", two_steps);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const struct ran *r = ASSAY("run", "--fake", script, options[i], "a\xff", "p");
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, path_of("%s is not UTF-8", options[i]));
+    }
+}
+
 TESTS(run, {"run_of_two_steps_logs_ten_events", ten}, {"run_is_the_same_every_time", again},
       {"run_json_is_the_run_end", json}, {"run_refuses_a_repeated_call", repeated},
       {"run_of_an_endless_script_ends_at_its_step_budget", endless},
@@ -517,4 +558,5 @@ TESTS(run, {"run_of_two_steps_logs_ten_events", ten}, {"run_is_the_same_every_ti
       {"run_reads_its_prompt_from_stdin", prompt_from_stdin},
       {"run_refuses_an_empty_prompt", empty_prompt}, {"run_refuses_bad_budgets", bad_budget},
       {"run_ends_at_each_budget", each_budget}, {"run_offers_no_tools_when_told_so", no_tools},
-      {"run_refuses_bad_tools", bad_tools})
+      {"run_refuses_bad_tools", bad_tools}, {"run_traces_over_no_other_file", foreign_trace},
+      {"run_takes_no_bytes_that_are_no_text", odd_bytes})

@@ -74,6 +74,13 @@ static void one_request_too_many_is_a_mismatch(void)
     CU_ASSERT_EQUAL(a.status, 400);
     CU_ASSERT_EQUAL(a.end, HTTP_MISMATCH);
     CU_ASSERT(str_find(a.message, STR("one too many")) != SIZE_MAX);
+    CU_ASSERT(str_find(a.message, STR("is made again")) == SIZE_MAX);
+    scripted_free(&s);
+    s = scripted_new("version: 1\nsteps: [{fault: {status: 503}}]\n");
+    scripted_ask(&s, ask_plain, &a);
+    scripted_ask(&s, ask_plain, &a);
+    CU_ASSERT_TRUE(a.mismatch);
+    CU_ASSERT(str_find(a.message, STR("a call that fails is made again")) != SIZE_MAX);
     scripted_free(&s);
 }
 

@@ -48,6 +48,9 @@ static void numbers_are_found_as_people_write_them(void)
     }
 }
 
+/* On these and one other character the regex ^(a+)+$ needs steps without end. */
+#define MANY "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 /* A check, an answer, and whether it passes; NULL = no answer. */
 static const struct {
     const char *check;
@@ -83,6 +86,13 @@ static const struct {
     {"{any: [{contains: a}, {contains: b}]}", "c", false, "\"b\""},
     {"{not: {contains: a}}", "b", true, NULL},
     {"{not: {contains: a}}", "a", false, "not"},
+    {"{regex: '^(a+)+$'}", MANY "!", false, "too many steps"},
+    {"{not: {regex: '^(a+)+$'}}", MANY "!", false, "too many steps"},
+    {"{not: {not: {regex: '^(a+)+$'}}}", MANY "!", false, "too many steps"},
+    {"{not: {all: [{regex: '^(a+)+$'}, {contains: b}]}}", MANY "!", true, NULL},
+    {"{not: {any: [{regex: '^(a+)+$'}, {contains: b}]}}", MANY "!", false, "too many steps"},
+    {"{not: {any: [{regex: '^(a+)+$'}, {contains: a}]}}", MANY "!", false, "holds for"},
+    {"{not: {json: {path: a, regex: '^(a+)+$'}}}", "{\"a\":\"" MANY "!\"}", false, "too many"},
     {"{json: {path: a, equals: 3}}", "{\"a\": 3.0}", true, NULL},
     {"{json: {path: a, equals: 3}}", "{\"a\": 4}", false, "a"},
     {"{json: {path: a, equals: 3}}", "{\"b\": 3}", false, "a"},

@@ -184,11 +184,16 @@ bool text_cond_test(const struct text_cond *c, const struct str *s, struct buf *
         } else {
             show_text(why, *s);
         }
-        if (s != NULL && c->kind == COND_REGEX && regex_search(c->regex, *s) < 0) {
+        if (s != NULL && text_cond_unsure(c, *s)) {
             buf_addz(why, " (the regex needs too many steps here; make it simpler)");
         }
     }
     return false;
+}
+
+bool text_cond_unsure(const struct text_cond *c, struct str s)
+{
+    return c->kind == COND_REGEX && regex_search(c->regex, s) < 0;
 }
 
 /* Argument matchers. The order of the first ones is that of `matcher_keys`. */
@@ -431,6 +436,7 @@ struct path {
     const struct path *up; /* NULL: the arguments themselves */
     struct str key;
     size_t index; /* where key.p is NULL */
+    bool *unsure; /* of the arguments, args_match_options's; else NULL */
 };
 
 static void show_path(struct buf *out, const struct path *p)
@@ -700,6 +706,18 @@ static bool absence_meets(const struct arg_match *m, const struct path *at)
            (m->kind == ARG_ONE_OF && any_meets(m, NULL, NULL, at));
 }
 
+static bool is_found(const struct regex *r, struct str text, const struct path *at)
+{
+    int found = regex_search(r, text);
+    while (at->up != NULL) {
+        at = at->up;
+    }
+    if (found < 0 && at->unsure != NULL) {
+        *at->unsure = true;
+    }
+    return found == 1;
+}
+
 /* v NULL = nothing stands there. Recursion ends at the file's depth. */
 static bool meets(const struct arg_match *m, const struct val *v, const struct val *schema,
                   const struct path *at, struct buf *why)
@@ -711,7 +729,7 @@ static bool meets(const struct arg_match *m, const struct val *v, const struct v
     switch (m->kind) {
     case ARG_EQUALS: holds = val_equal(m->want, v); break;
     case ARG_ONE_OF: holds = any_meets(m, v, schema, at); break;
-    case ARG_REGEX: holds = v->kind == VAL_STRING && regex_search(m->regex, v->text) == 1; break;
+    case ARG_REGEX: holds = v->kind == VAL_STRING && is_found(m->regex, v->text, at); break;
     case ARG_CONTAINS: holds = contains(m, v, val_get(schema, "items"), at); break;
     case ARG_NEAR: holds = is_near(m, v); break;
     case ARG_RANGE: holds = in_range(m, v); break;
@@ -729,7 +747,7 @@ static bool meets(const struct arg_match *m, const struct val *v, const struct v
 bool args_match_test(const struct arg_match *m, const struct val *args,
                      const struct args_match_options *o, struct buf *why)
 {
-    struct path root = {.up = NULL};
+    struct path root = {.up = NULL, .unsure = o->unsure};
     if (args == NULL || args->kind != VAL_OBJECT) {
         if (why != NULL) {
             buf_fmt(why, "args: expected a map, got %s",

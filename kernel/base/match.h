@@ -18,6 +18,10 @@ void text_cond_free(struct text_cond *c); /* NULL allowed */
  * NULL) gets one line: expected …, got …. */
 bool text_cond_test(const struct text_cond *c, const struct str *s, struct buf *why);
 
+/* Whether it is not known if `s` meets it, since its regular expression came to the match limit;
+ * text_cond_test says false then, which nobody may take for a no. */
+bool text_cond_unsure(const struct text_cond *c, struct str s);
+
 /* An argument matcher: a plain value (equal; numbers by value), or a map with exactly one of
  * equals, one_of, regex, contains, near {value, within}, range [lo, hi], any, absent, optional,
  * each, unordered. Recursive: in a plain list every item is a matcher; a map with none of those
@@ -38,6 +42,8 @@ struct args_match_options {
     const struct val *schema; /* the tool's parameters, for defaults: a parameter that equals its
                                  default is the same as one left out. May be NULL */
     bool ignore_extra;        /* arguments that no matcher names are allowed */
+    bool *unsure; /* set where a regular expression came to the match limit, so that false is no
+                     certain no; left alone otherwise. May be NULL */
 };
 
 /* Whether `args` (an object; anything else fails) meets m. On false *why (may be NULL) gets one

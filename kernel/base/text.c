@@ -319,3 +319,26 @@ struct str text_preview(struct arena *arena, struct str s, size_t max_chars)
     buf_free(&out);
     return line;
 }
+
+void text_add_word(struct buf *out, struct str word)
+{
+    static const char safe[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%";
+    bool plain = word.n > 0;
+    for (size_t i = 0; i < word.n; i++) {
+        plain = plain && word.p[i] != '\0' && strchr(safe, word.p[i]) != NULL;
+    }
+    if (plain) {
+        buf_add(out, word);
+        return;
+    }
+    buf_char(out, '\'');
+    for (size_t i = 0; i < word.n; i++) {
+        if (word.p[i] == '\'') {
+            buf_addz(out, "'\\''");
+        } else {
+            buf_char(out, word.p[i]);
+        }
+    }
+    buf_char(out, '\'');
+}

@@ -58,4 +58,7 @@ void text_add_plain(struct buf *out, struct str s);
 /* A short one-line preview for people: control characters shown as spaces, at most max_chars
  * characters, "…" appended when cut. */
 struct str text_preview(struct arena *arena, struct str s, size_t max_chars);
+
+/* Appends a word of a command as a POSIX shell takes it: in quotes where it needs them. */
+void text_add_word(struct buf *out, struct str word);
 #endif

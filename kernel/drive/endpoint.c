@@ -193,6 +193,9 @@ static void add_advice(const struct endpoint *ep, const struct failure *f, struc
         buf_addz(out, "the endpoint is in trouble; try again later");
     } else if (status >= 300 && status < 400) {
         buf_addz(out, "it sends elsewhere, where the key does not go; is the base URL right?");
+    } else if (status >= 200 && status < 300) {
+        buf_addz(out, "asked ");
+        add_address(ep, out);
     }
 }
 
@@ -331,7 +334,7 @@ const char *endpoint_url_variable(enum wire_format f)
     return f == WIRE_MESSAGES ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
 }
 
-static const char *provider_url(enum wire_format f)
+const char *endpoint_provider_url(enum wire_format f)
 {
     switch (f) {
     case WIRE_CHAT:
@@ -364,17 +367,24 @@ bool endpoint_is_azure(struct str base_url)
     return false;
 }
 
-/* What goes between a base that is only a host and the format's path. */
-static const char *middle_path(struct str base)
+/* What goes between a base and the format's path. Anthropic's SDKs add v1/messages to every base,
+ * so bases such as https://api.deepseek.com/anthropic are made for that. */
+static const char *middle_path(enum wire_format f, struct str base)
 {
-    return has_path(base) ? "/" : endpoint_is_azure(base) ? "/openai/v1/" : "/v1/";
+    bool azure = endpoint_is_azure(base);
+    if (f == WIRE_MESSAGES) {
+        return has_path(base) ? (str_ends(base, "/v1") ? "/" : "/v1/")
+               : azure        ? "/anthropic/v1/"
+                              : "/v1/";
+    }
+    return has_path(base) ? "/" : azure ? "/openai/v1/" : "/v1/";
 }
 
-/* base/wire_path, with /v1 between where base is only a host. A query stays behind the path; a base
+/* base/wire_path, with /v1 between where middle_path says so. A query stays behind the path; a base
  * that names the whole path already is taken as it is. */
 static struct str full_url(struct arena *arena, enum wire_format f, struct str base_url)
 {
-    struct str base = base_url.n > 0 ? str_trim(base_url) : str_of(provider_url(f));
+    struct str base = base_url.n > 0 ? str_trim(base_url) : str_of(endpoint_provider_url(f));
     struct str path = str_of(wire_path(f));
     base = str_slice(base, 0, str_find(base, STR("#")));
     size_t at = str_find(base, STR("?"));
@@ -388,7 +398,7 @@ static struct str full_url(struct arena *arena, enum wire_format f, struct str b
     size_t tail = base.n > path.n ? base.n - path.n : 0;
     bool whole = tail > 0 && base.p[tail - 1] == '/' && str_eq(str_slice(base, tail, base.n), path);
     if (!whole) {
-        buf_addz(&url, middle_path(base));
+        buf_addz(&url, middle_path(f, base));
         buf_add(&url, path);
     }
     buf_add(&url, query);

@@ -11,8 +11,9 @@ enum { ENDPOINT_KEY_BYTES_MIN = 4 };
 
 struct endpoint_options {
     enum wire_format format;
-    struct str base_url; /* with or without /v1, a trailing slash, a query; n 0 = the provider's own
-                          */
+    /* With or without /v1, a trailing slash, a query. Of WIRE_MESSAGES /v1 goes behind every path
+     * that does not end in it. n 0 = the provider's own. */
+    struct str base_url;
     /* Goes into the header that the format and the host want: Authorization, x-api-key (Messages)
      * or api-key (Azure). n 0 = no such header. */
     struct str api_key;
@@ -31,6 +32,9 @@ struct endpoint_options {
     void (*used)(void *ctx, int64_t tokens);
     void *used_ctx;
 };
+
+/* The base URL that is asked where none is named. */
+const char *endpoint_provider_url(enum wire_format f);
 
 /* Whether the host of a base URL is one of Azure's, whose keys and paths are its own. */
 bool endpoint_is_azure(struct str base_url);

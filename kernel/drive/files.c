@@ -367,6 +367,20 @@ bool path_same(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
+bool file_begins_otherwise(const char *path, struct str head)
+{
+    char begins[64];
+    struct stat st;
+    assert(head.n > 0 && head.n <= sizeof begins);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t n = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? read(fd, begins, head.n) : 0;
+    close(fd);
+    return n > 0 && memcmp(begins, head.p, (size_t)n) != 0;
+}
+
 /* ---- files that grow ---- */
 
 struct appender {

@@ -17,6 +17,10 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
 int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
                      struct err *e) MUST_CHECK;
 
+/* Whether path is a regular file that holds something, and this does not begin with `head` (1 to 64
+ * bytes) or, where it is shorter, as `head` does. False for a file that may not be read. */
+bool file_begins_otherwise(const char *path, struct str head);
+
 /* Writes `data` beside path, flushes it to disk and renames it into place, so that path holds the
  * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;

@@ -3,13 +3,6 @@
 #include "kernel/base/json.h"
 #include "kernel/wire/wire_int.h"
 
-void wire_add_key(struct buf *out, const char *name)
-{
-    buf_addz(out, ",\"");
-    buf_addz(out, name);
-    buf_addz(out, "\":");
-}
-
 void chat_add_extra(struct buf *out, const struct part *parts, size_t n, size_t nth)
 {
     size_t calls = 0;
@@ -18,7 +11,7 @@ void chat_add_extra(struct buf *out, const struct part *parts, size_t n, size_t 
         const struct val *extra =
             parts[i].kind == PART_OWN ? val_get(parts[i].own, "extra_content") : NULL;
         if (extra != NULL && calls == nth) {
-            wire_add_key(out, "extra_content");
+            json_key(out, "extra_content");
             json_add(out, extra);
             return;
         }
@@ -31,7 +24,7 @@ bool chat_add_details(struct buf *out, const struct part *parts, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (parts[i].kind == PART_OWN && val_get(parts[i].own, "type") != NULL) {
             if (!any) {
-                wire_add_key(out, "reasoning_details");
+                json_key(out, "reasoning_details");
                 buf_char(out, '[');
             }
             json_next(out);
@@ -46,7 +39,7 @@ bool chat_add_details(struct buf *out, const struct part *parts, size_t n)
 static void add_calls(struct buf *out, const struct llm_request *rq, const struct message *m,
                       const struct part *parts, size_t n_parts)
 {
-    wire_add_key(out, "tool_calls");
+    json_key(out, "tool_calls");
     for (size_t i = 0; i < m->n_calls; i++) {
         const struct tool_call *call = &m->calls[i];
         char room[HISTORY_NAME_MAX];
@@ -54,8 +47,7 @@ static void add_calls(struct buf *out, const struct llm_request *rq, const struc
         json_add_string(out, call->id);
         buf_addz(out, ",\"type\":\"function\",\"function\":{\"name\":");
         json_add_string(out, history_name(rq->tools, rq->n_tools, call->name, room));
-        wire_add_key(out, "arguments");
-        json_add_string(out, history_arguments(call->arguments));
+        json_put_text(out, "arguments", history_arguments(call->arguments));
         buf_char(out, '}');
         chat_add_extra(out, parts, n_parts, i + 1);
         buf_char(out, '}');
@@ -70,8 +62,7 @@ static void add_said(struct buf *out, const struct llm_request *rq, const struct
     struct part *parts = NULL;
     size_t n = arena == NULL ? 0 : parts_of(m, WIRE_CHAT, arena, &parts);
     if (!chat_add_details(out, parts, n) && m->reasoning.p != NULL) {
-        wire_add_key(out, "reasoning_content");
-        json_add_string(out, m->reasoning);
+        json_put_text(out, "reasoning_content", m->reasoning);
     }
     if (m->n_calls > 0) {
         add_calls(out, rq, m, parts, n);
@@ -91,10 +82,9 @@ static void add_message(struct buf *out, const struct llm_request *rq, const str
     }
     buf_char(out, '"');
     if (m->role == ROLE_TOOL) {
-        wire_add_key(out, "tool_call_id");
-        json_add_string(out, m->call_id);
+        json_put_text(out, "tool_call_id", m->call_id);
     }
-    wire_add_key(out, "content");
+    json_key(out, "content");
     if (m->role == ROLE_ASSISTANT && m->content_null) {
         buf_addz(out, "null");
     } else {
@@ -111,21 +101,20 @@ static void add_tool(struct buf *out, const struct tool_spec *tool)
     buf_addz(out, "{\"type\":\"function\",\"function\":{\"name\":");
     json_add_string(out, tool->name);
     if (tool->description.n > 0) {
-        wire_add_key(out, "description");
-        json_add_string(out, tool->description);
+        json_put_text(out, "description", tool->description);
     }
     if (tool->parameters.n > 0) {
-        wire_add_key(out, "parameters");
+        json_key(out, "parameters");
         buf_add(out, tool->parameters);
     }
     buf_addz(out, "}}");
 }
 
-int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
+void chat_encode(const struct llm_request *rq, struct buf *out)
 {
     buf_addz(out, "{\"model\":");
     json_add_string(out, rq->model);
-    wire_add_key(out, "messages");
+    json_key(out, "messages");
     buf_char(out, '[');
     for (size_t i = 0; i < rq->n_messages; i++) {
         buf_addz(out, i == 0 ? "" : ",");
@@ -133,7 +122,7 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
     }
     buf_char(out, ']');
     if (rq->n_tools > 0) {
-        wire_add_key(out, "tools");
+        json_key(out, "tools");
         for (size_t i = 0; i < rq->n_tools; i++) {
             buf_char(out, i == 0 ? '[' : ',');
             add_tool(out, &rq->tools[i]);
@@ -144,16 +133,11 @@ int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e)
         buf_addz(out, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     }
     if (rq->temperature.n > 0) {
-        wire_add_key(out, "temperature");
+        json_key(out, "temperature");
         buf_add(out, rq->temperature);
     }
     if (rq->max_tokens >= 0) {
-        wire_add_key(out, "max_completion_tokens");
-        buf_int(out, rq->max_tokens);
+        json_put_int(out, "max_completion_tokens", rq->max_tokens);
     }
     buf_char(out, '}');
-    if (out->truncated) {
-        return err_set(e, ERR_LIMIT, "the request to the model does not fit into its buffer");
-    }
-    return 0;
 }

@@ -17,34 +17,26 @@ static const char *finish_word(enum stop_reason stop)
     return "stop";
 }
 
-static void add_count(struct buf *out, const char *name, int64_t count, bool *first)
-{
-    if (count >= 0) {
-        buf_fmt(out, "%s\"%s\":%lld", *first ? "" : ",", name, (long long)count);
-        *first = false;
-    }
-}
-
 /* One count inside an object of its own. */
-static void add_detail(struct buf *out, const char *object, const char *name, int64_t count,
-                       bool *first)
+static void add_detail(struct buf *out, const char *object, const char *key, int64_t count)
 {
     if (count >= 0) {
-        buf_fmt(out, "%s\"%s\":{\"%s\":%lld}", *first ? "" : ",", object, name, (long long)count);
-        *first = false;
+        json_key(out, object);
+        buf_char(out, '{');
+        json_put_int(out, key, count);
+        buf_char(out, '}');
     }
 }
 
 static void add_usage(struct buf *out, const struct usage *u)
 {
-    bool first = true;
-    bool both = u->input >= 0 && u->output >= 0 && u->input <= INT64_MAX - u->output;
-    buf_addz(out, ",\"usage\":{");
-    add_count(out, "prompt_tokens", u->input, &first);
-    add_count(out, "completion_tokens", u->output, &first);
-    add_count(out, "total_tokens", both ? u->input + u->output : -1, &first);
-    add_detail(out, "prompt_tokens_details", "cached_tokens", u->cached, &first);
-    add_detail(out, "completion_tokens_details", "reasoning_tokens", u->reasoning, &first);
+    json_key(out, "usage");
+    buf_char(out, '{');
+    serve_put_count(out, "prompt_tokens", u->input);
+    serve_put_count(out, "completion_tokens", u->output);
+    serve_put_count(out, "total_tokens", serve_usage_total(u));
+    add_detail(out, "prompt_tokens_details", "cached_tokens", u->cached);
+    add_detail(out, "completion_tokens_details", "reasoning_tokens", u->reasoning);
     buf_char(out, '}');
 }
 
@@ -71,7 +63,7 @@ static void add_calls(const struct writing *w)
 {
     const struct reply *r = w->reply;
     struct buf *out = w->out;
-    wire_add_key(out, "tool_calls");
+    json_key(out, "tool_calls");
     for (size_t i = 0; i < r->n_calls; i++) {
         buf_addz(out, i == 0 ? "[{" : ",{");
         add_call_head(out, &r->calls[i]);
@@ -85,7 +77,7 @@ static void add_calls(const struct writing *w)
 
 static void add_content(struct buf *out, struct str content, bool null)
 {
-    wire_add_key(out, "content");
+    json_key(out, "content");
     if (null) {
         buf_addz(out, "null");
     } else {
@@ -101,12 +93,10 @@ static void add_whole(const struct writing *w)
     buf_addz(out, ",\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\"");
     add_content(out, r->content, r->content_null || serve_refused(r));
     if (serve_refused(r)) {
-        wire_add_key(out, "refusal");
-        json_add_string(out, r->content);
+        json_put_text(out, "refusal", r->content);
     }
     if (r->reasoning.p != NULL) {
-        wire_add_key(out, "reasoning_content");
-        json_add_string(out, r->reasoning);
+        json_put_text(out, "reasoning_content", r->reasoning);
     }
     (void)chat_add_details(out, w->parts, w->n_parts);
     chat_add_extra(out, w->parts, w->n_parts, 0);
@@ -186,7 +176,7 @@ static void add_own_chunk(const struct writing *w)
     chat_add_extra(&own, w->parts, w->n_parts, 0);
     if (own.n > 0) {
         begin_chunk(w);
-        buf_add(w->out, str_slice(buf_str(&own), 1, own.n)); /* without the comma */
+        buf_add(w->out, buf_str(&own));
         end_chunk(w, NULL);
     }
     buf_free(&own);

@@ -160,7 +160,7 @@ static void add_tools(const struct request *r)
     buf_char(r->out, ']');
 }
 
-int messages_encode(const struct llm_request *rq, struct buf *out, struct err *e)
+void messages_encode(const struct llm_request *rq, struct buf *out)
 {
     struct request r = {rq, arena_new(), out};
     buf_char(out, '{');
@@ -180,8 +180,4 @@ int messages_encode(const struct llm_request *rq, struct buf *out, struct err *e
     }
     buf_char(out, '}');
     arena_free(r.arena);
-    if (out->truncated) {
-        return err_set(e, ERR_LIMIT, "the request to the model does not fit into its buffer");
-    }
-    return 0;
 }

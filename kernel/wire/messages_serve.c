@@ -17,13 +17,6 @@ static const char *stop_word(enum stop_reason stop)
     return "refusal";
 }
 
-static void add_count(struct buf *out, const char *name, int64_t count)
-{
-    if (count >= 0) {
-        json_put_int(out, name, count);
-    }
-}
-
 /* The counts of input, of which those of a cache are no part here, and `output`. Clients refuse
  * usage without these two, so that what the script does not say is 0. */
 static void add_usage(struct buf *out, const struct usage *u, int64_t output)
@@ -33,8 +26,8 @@ static void add_usage(struct buf *out, const struct usage *u, int64_t output)
     json_key(out, "usage");
     buf_char(out, '{');
     json_put_int(out, "input_tokens", rest);
-    add_count(out, "cache_creation_input_tokens", u->cache_write);
-    add_count(out, "cache_read_input_tokens", u->cached);
+    serve_put_count(out, "cache_creation_input_tokens", u->cache_write);
+    serve_put_count(out, "cache_read_input_tokens", u->cached);
     json_put_int(out, "output_tokens", output > 0 ? output : 0);
     buf_char(out, '}');
 }

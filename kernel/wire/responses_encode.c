@@ -112,7 +112,7 @@ static void add_tools(const struct request *r)
     buf_char(r->out, ']');
 }
 
-int responses_encode(const struct llm_request *rq, struct buf *out, struct err *e)
+void responses_encode(const struct llm_request *rq, struct buf *out)
 {
     struct request r = {rq, arena_new(), out};
     bool system = rq->n_messages > 0 && rq->messages[0].role == ROLE_SYSTEM;
@@ -141,8 +141,4 @@ int responses_encode(const struct llm_request *rq, struct buf *out, struct err *
     }
     buf_char(out, '}');
     arena_free(r.arena);
-    if (out->truncated) {
-        return err_set(e, ERR_LIMIT, "the request to the model does not fit into its buffer");
-    }
-    return 0;
 }

@@ -127,13 +127,6 @@ static void add_item(struct buf *out, const struct item *it, bool begun)
     buf_char(out, '}');
 }
 
-static void add_known(struct buf *out, const char *name, int64_t count)
-{
-    if (count >= 0) {
-        json_put_int(out, name, count);
-    }
-}
-
 static void add_usage(struct buf *out, const struct usage *u)
 {
     json_key(out, "usage");
@@ -141,20 +134,19 @@ static void add_usage(struct buf *out, const struct usage *u)
         buf_addz(out, "null");
         return;
     }
-    bool both = u->input >= 0 && u->output >= 0 && u->input <= INT64_MAX - u->output;
     buf_char(out, '{');
-    add_known(out, "input_tokens", u->input);
+    serve_put_count(out, "input_tokens", u->input);
     json_key(out, "input_tokens_details");
     buf_char(out, '{');
-    add_known(out, "cached_tokens", u->cached);
-    add_known(out, "cache_write_tokens", u->cache_write);
+    serve_put_count(out, "cached_tokens", u->cached);
+    serve_put_count(out, "cache_write_tokens", u->cache_write);
     buf_char(out, '}');
-    add_known(out, "output_tokens", u->output);
+    serve_put_count(out, "output_tokens", u->output);
     json_key(out, "output_tokens_details");
     buf_char(out, '{');
-    add_known(out, "reasoning_tokens", u->reasoning);
+    serve_put_count(out, "reasoning_tokens", u->reasoning);
     buf_char(out, '}');
-    add_known(out, "total_tokens", both ? u->input + u->output : -1);
+    serve_put_count(out, "total_tokens", serve_usage_total(u));
     buf_char(out, '}');
 }
 

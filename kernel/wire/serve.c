@@ -14,6 +14,19 @@ bool serve_usage_known(const struct usage *u)
     return u->input >= 0 || u->output >= 0;
 }
 
+int64_t serve_usage_total(const struct usage *u)
+{
+    bool known = u->input >= 0 && u->output >= 0 && u->input <= INT64_MAX - u->output;
+    return known ? u->input + u->output : -1;
+}
+
+void serve_put_count(struct buf *out, const char *key, int64_t count)
+{
+    if (count >= 0) {
+        json_put_int(out, key, count);
+    }
+}
+
 void serve_note_end(const struct writing *w)
 {
     if (w->ends != NULL) {
@@ -43,7 +56,6 @@ size_t serve_piece(struct str s, size_t max)
     return n;
 }
 
-/* Whether a part of the reply is the provider's own of that type. */
 bool serve_has_own(const struct writing *w, const char *type)
 {
     for (size_t i = 0; i < w->n_parts; i++) {

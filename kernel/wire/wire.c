@@ -58,9 +58,12 @@ int wire_encode_request(enum wire_format f, const struct llm_request *rq, struct
                         struct err *e)
 {
     switch (f) {
-    case WIRE_CHAT: return chat_encode(rq, out, e);
-    case WIRE_RESPONSES: return responses_encode(rq, out, e);
-    case WIRE_MESSAGES: return messages_encode(rq, out, e);
+    case WIRE_CHAT: chat_encode(rq, out); break;
+    case WIRE_RESPONSES: responses_encode(rq, out); break;
+    case WIRE_MESSAGES: messages_encode(rq, out); break;
     }
-    return err_set(e, ERR_STATE, "no such wire format");
+    if (out->truncated) {
+        return err_set(e, ERR_LIMIT, "the request to the model does not fit into its buffer");
+    }
+    return 0;
 }

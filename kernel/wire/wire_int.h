@@ -187,7 +187,7 @@ void responses_body(struct draft *d, const struct val *v);
 void messages_event(struct draft *d, const struct val *v);
 void messages_body(struct draft *d, const struct val *v);
 
-/* ---- history_names.c: what a model made up, as every provider takes it back ---- */
+/* ---- history.c: what a model made up, as every provider takes it back ---- */
 
 enum { HISTORY_NAME_MAX = 64 };
 
@@ -201,16 +201,14 @@ struct str history_name(const struct tool_spec *offered, size_t n_offered, struc
  * model what was wrong with them. */
 struct str history_arguments(struct str arguments);
 
-/* ---- history_id.c ---- */
-
 /* The id itself where it is good, else one that is made of it (in arena), the same each time. */
 struct str history_id(struct str id, struct arena *arena);
 
 /* ---- requests of the formats ---- */
 
-int chat_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
-int responses_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
-int messages_encode(const struct llm_request *rq, struct buf *out, struct err *e) MUST_CHECK;
+void chat_encode(const struct llm_request *rq, struct buf *out);
+void responses_encode(const struct llm_request *rq, struct buf *out);
+void messages_encode(const struct llm_request *rq, struct buf *out);
 
 /* ---- serve.c: replies as a server writes them ---- */
 
@@ -232,6 +230,12 @@ bool serve_refused(const struct reply *r);
 /* Whether there is anything to tell of usage. */
 bool serve_usage_known(const struct usage *u);
 
+/* Input and output together; -1 = not known. */
+int64_t serve_usage_total(const struct usage *u);
+
+/* Appends a member that is a count, unless that is not known (negative). */
+void serve_put_count(struct buf *out, const char *key, int64_t count);
+
 /* Whether a part of the reply is the provider's own of that type. */
 bool serve_has_own(const struct writing *w, const char *type);
 
@@ -247,12 +251,11 @@ void messages_serve(struct writing *w);
 
 /* ---- chat_encode.c: what stands in messages of both directions ---- */
 
-/* ,"reasoning_details":[…] of the parts that are such. Returns whether there are any. */
+/* Appends the member "reasoning_details" with the parts that are such. Returns whether there are
+ * any. */
 bool chat_add_details(struct buf *out, const struct part *parts, size_t n);
 
-/* ,"extra_content":… behind call `nth` (from 1), or of the message itself (0), if there is one. */
+/* Appends the member "extra_content" of call `nth` (from 1), or of the message itself (0), if there
+ * is one. */
 void chat_add_extra(struct buf *out, const struct part *parts, size_t n, size_t nth);
-
-/* ,"name": with its comma and quotes; for writing members after the first. */
-void wire_add_key(struct buf *out, const char *name);
 #endif

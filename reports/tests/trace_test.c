@@ -94,6 +94,41 @@ static void shows_what_went_wrong(void)
     buf_free(&out);
 }
 
+/* Questions, what was decided, a run that goes on, and a history that was made smaller. */
+static void shows_what_was_decided(void)
+{
+    struct buf out = {0};
+    struct err e;
+    int rc = show(
+        START
+        "{\"seq\":2,\"t_ms\":5,\"type\":\"approval_required\",\"step\":1,\"call_id\":\"c1\","
+        "\"name\":\"refund\",\"arguments\":\"{}\"}\n"
+        "{\"seq\":3,\"t_ms\":6,\"type\":\"approval\",\"call_id\":\"c1\",\"decision\":\"deny\"}\n"
+        "{\"seq\":4,\"t_ms\":7,\"type\":\"resume\",\"changed\":{}}\n"
+        "{\"seq\":5,\"t_ms\":8,\"type\":\"resume\",\"changed\":{\"model\":\"n\"},"
+        "\"not_begun\":[\"c1\"],\"content\":\"Go on.\"}\n"
+        "{\"seq\":6,\"t_ms\":9,\"type\":\"compaction\",\"step\":2,\"dropped\":3,\"shortened\":1,"
+        "\"summary\":\"We spoke of lamps.\"}\n"
+        "{\"seq\":7,\"t_ms\":9,\"type\":\"compaction\",\"step\":3,\"dropped\":0,\"shortened\":2,"
+        "\"summary\":null}\n",
+        false, &out, &e);
+    CU_ASSERT_EQUAL(rc, 0);
+    CHECK_TEXT(out.p,
+               START_TEXT "   0.005 s  ask c1 refund: is it allowed?\n"
+                          "   0.006 s  decision c1: deny\n"
+                          "   0.007 s  resume\n"
+                          "   0.008 s  resume\n"
+                          "              changed {\"model\": \"n\"}\n"
+                          "              not_begun [\"c1\"]\n"
+                          "   0.008 s  user\n"
+                          "              Go on.\n"
+                          "   0.009 s  compaction: 3 messages left out, 1 result shortened\n"
+                          "              We spoke of lamps.\n"
+                          "   0.009 s  compaction: 0 messages left out, 2 results shortened\n"
+                          "interrupted: the log has no run_end\n");
+    buf_free(&out);
+}
+
 #define COST(seq, type, more) "{\"seq\":" seq ",\"t_ms\":1,\"type\":\"" type "\"," more "}\n"
 
 /* The currency is the one that the log names before the amounts, or with them. */
@@ -203,6 +238,7 @@ static void full_shows_everything(void)
 
 TESTS(trace, {"trace_shows_the_example", shows_the_example},
       {"trace_shows_what_went_wrong", shows_what_went_wrong},
+      {"trace_shows_what_was_decided", shows_what_was_decided},
       {"trace_names_the_currency_of_a_cost", names_the_currency_of_a_cost},
       {"trace_says_that_a_log_was_cut_off", says_that_a_log_was_cut_off},
       {"trace_refuses_what_is_no_log", refuses_what_is_no_log},

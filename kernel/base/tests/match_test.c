@@ -29,7 +29,8 @@ static void test_args(const char *matcher, const char *args, const char *schema,
     int rc = args_match_new(d, parse(d.arena, matcher), &m, &e);
     CHECK_TEXT(e.message, "");
     CU_ASSERT_EQUAL_FATAL(rc, 0);
-    struct args_match_options o = {schema == NULL ? NULL : parse(d.arena, schema), ignore_extra};
+    struct args_match_options o = {.schema = schema == NULL ? NULL : parse(d.arena, schema),
+                                   .ignore_extra = ignore_extra};
     struct val *v = parse(d.arena, args);
     bool met = args_match_test(m, v, &o, &why);
     CU_ASSERT_EQUAL(met, args_match_test(m, v, &o, NULL));
@@ -81,7 +82,7 @@ static void duplicates(void)
     struct doc d = {arena_new(), NULL};
     struct val *v = NULL;
     struct arg_match *m = NULL;
-    struct args_match_options o = {NULL, false};
+    struct args_match_options o = {.schema = NULL};
     struct str args = STR("{\"n\": \"b\", \"n\": \"a\"}");
     CU_ASSERT_EQUAL_FATAL(json_parse(d.arena, NULL, args, &v, NULL), 0);
     CU_ASSERT_EQUAL_FATAL(args_match_new(d, parse(d.arena, "{n: a}"), &m, NULL), 0);

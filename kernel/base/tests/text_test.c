@@ -291,7 +291,27 @@ static void plain_text_keeps_lines_and_tabs(void)
     buf_free(&out);
 }
 
-TESTS(text, {"utf8_finds_the_first_bad_byte", finds_the_first_byte_that_is_not_utf8},
+static void quotes_words_that_a_shell_would_change(void)
+{
+    static const char *const cases[][2] = {{"gpt-4.1-mini", "gpt-4.1-mini"},
+                                           {"http://h:1/v1", "http://h:1/v1"},
+                                           {"", "''"},
+                                           {"two words", "'two words'"},
+                                           {"it's", "'it'\\''s'"},
+                                           {"$HOME;ls", "'$HOME;ls'"},
+                                           {"~/k", "'~/k'"},
+                                           {"汉", "'汉'"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf out = {0};
+        text_add_word(&out, str_of(cases[i][0]));
+        buf_char(&out, '\0');
+        CHECK_TEXT(out.p, cases[i][1]);
+        buf_free(&out);
+    }
+}
+
+TESTS(text, {"words_are_quoted_for_a_shell", quotes_words_that_a_shell_would_change},
+      {"utf8_finds_the_first_bad_byte", finds_the_first_byte_that_is_not_utf8},
       {"utf8_decodes_what_it_encodes", decodes_what_it_encodes},
       {"utf8_decodes_bad_bytes_one_by_one", decodes_bad_bytes_one_by_one},
       {"utf8_cuts_at_characters", cuts_at_characters},

@@ -582,6 +582,7 @@ static void notes_say_what_to_try(void)
          "is the base URL right?; to https://b.example/v1"},
         {"200 OK", "x-request-id: req_3\r\n", "{\"error\":{\"message\":\"odd\"}}", "",
          "x-request-id req_3"},
+        {"200 OK", "Content-Type: text/html\r\n", "<html></html>", "", "asked http://127.0.0.1:"},
         {"401 Unauthorized", "x-request-id: k-12345\r\n", "{}", "k-12345", "x-request-id REDACTED"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -808,6 +809,15 @@ static void addresses_are_made_whole(void)
         {WIRE_RESPONSES, "http://h:1/v1/", "http://h:1/v1/responses"},
         {WIRE_MESSAGES, "", "https://api.anthropic.com/v1/messages"},
         {WIRE_MESSAGES, "http://h:1", "http://h:1/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1/v1/", "http://h:1/v1/messages"},
+        {WIRE_MESSAGES, "http://h:1/v1/messages", "http://h:1/v1/messages"},
+        /* "Using the Anthropic API" of DeepSeek, "Claude in Microsoft Foundry" of Anthropic */
+        {WIRE_MESSAGES, "https://api.deepseek.com/anthropic",
+         "https://api.deepseek.com/anthropic/v1/messages"},
+        {WIRE_MESSAGES, "https://x.services.ai.azure.com/anthropic/",
+         "https://x.services.ai.azure.com/anthropic/v1/messages"},
+        {WIRE_MESSAGES, "https://x.services.ai.azure.com",
+         "https://x.services.ai.azure.com/anthropic/v1/messages"},
         {WIRE_CHAT, "https://x.openai.azure.com",
          "https://x.openai.azure.com/openai/v1/"
          "chat/completions"},
