@@ -174,6 +174,21 @@ static void what_no_provider_would_take_is_refused(void)
     }
 }
 
+/* What a model may do wrong with ids is sent as it is written. */
+static void ids_may_be_empty_or_stand_twice(void)
+{
+    struct scripted s = scripted_new("version: 1\nsteps:\n- reply: {calls: [{id: a, name: f}, "
+                                     "{id: a, name: f}, {id: '', name: f}]}\n");
+    struct fake_answer a;
+    scripted_ask(&s, ask_plain, &a);
+    size_t first = str_find(a.body, STR("\"id\":\"a\""));
+    CU_ASSERT_FATAL(first != SIZE_MAX);
+    struct str rest = str_slice(a.body, first + 1, a.body.n);
+    CU_ASSERT(str_find(rest, STR("\"id\":\"a\"")) != SIZE_MAX);
+    CU_ASSERT(str_find(rest, STR("\"id\":\"\"")) != SIZE_MAX);
+    scripted_free(&s);
+}
+
 static const char *const result_without_call =
     "{\"model\":\"m\",\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"x\"}]}";
 
@@ -474,6 +489,7 @@ TESTS(fake_answer,
       {"a_tool_result_before_the_newest_question_does_not_count",
        a_tool_result_before_the_newest_question_does_not_count},
       {"what_no_provider_would_take_is_refused", what_no_provider_would_take_is_refused},
+      {"ids_may_be_empty_or_stand_twice", ids_may_be_empty_or_stand_twice},
       {"a_script_may_take_what_a_provider_would_refuse",
        a_script_may_take_what_a_provider_would_refuse},
       {"thoughts_are_wanted_of_a_script_that_has_some",

@@ -5,6 +5,7 @@
 #include "cassettes/cassette.h"
 #include "ci/testing/testing.h"
 #include "kernel/base/json.h"
+#include "kernel/wire/wire.h"
 
 struct tally {
     int taken;

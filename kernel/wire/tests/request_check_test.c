@@ -196,6 +196,13 @@ static void chat_wants_good_tools(void)
                    "'function':{'name':'f'}}]"),
          "Invalid \"tools[1].function.name\": tools[0] is called \"f\", too.",
          "tools[1].function.name", "invalid_value"},
+    };
+    CHECK_CASES(WIRE_CHAT, cases);
+}
+
+static void chat_wants_good_schemas_and_choices(void)
+{
+    static const struct refused cases[] = {
         {CHAT_WITH(TOOL("{'name':'f','parameters':{'type':'string'}}")),
          "Invalid schema for function \"f\": schema must be a JSON Schema of \"type: 'object'\", "
          "got \"type: 'string'\".",
@@ -570,6 +577,7 @@ static void refusals_have_the_providers_bodies(void)
 TESTS(request_check, {"chat_pairs_calls_and_results", chat_pairs_calls_and_results},
       {"chat_wants_messages", chat_wants_messages},
       {"chat_wants_good_tools", chat_wants_good_tools},
+      {"chat_wants_good_schemas_and_choices", chat_wants_good_schemas_and_choices},
       {"chat_wants_numbers_in_range", chat_wants_numbers_in_range},
       {"responses_pair_calls_and_outputs", responses_pair_calls_and_outputs},
       {"responses_want_good_parameters", responses_want_good_parameters},
