@@ -135,14 +135,12 @@ static void on_head(void *ctx, int status, struct str reason, const struct http_
     if (h->exchange == NULL) {
         return;
     }
-    if (h->session->fake == NULL) {
-        exchange_head(h->exchange, status, headers, n);
-        return;
-    }
     struct arena *arena = arena_new();
     struct http_header *all = arena_array(arena, n + HEADERS_OF_PROVIDER, sizeof *all);
-    memcpy(all, headers, n * sizeof *all);
-    n += provider_headers(h->format, h->n, arena, all + n);
+    n = source_headers(headers, n, all);
+    if (h->session->fake != NULL) {
+        n += provider_headers(h->format, h->n, arena, all + n);
+    }
     exchange_head(h->exchange, status, all, n);
     arena_free(arena);
 }
@@ -206,6 +204,16 @@ static void on_gone(void *ctx, struct exchange *x)
     struct hop *h = exchange_data(x);
     if (h != NULL) {
         hop_stop(h);
+    }
+}
+
+/* A client that reads slower than its answer comes makes the upstream wait. */
+static void on_full(void *ctx, struct exchange *x, bool full)
+{
+    (void)ctx;
+    struct hop *h = exchange_data(x);
+    if (h != NULL) {
+        http_pause(h->session->transport, h->call, full);
     }
 }
 
@@ -486,6 +494,7 @@ static int listen_on(struct serve *v, struct err *e)
         .ctx = v,
         .request = on_request,
         .gone = on_gone,
+        .full = on_full,
     };
     int rc = server_new(&so, &v->server, e);
     if (rc == 0) {
@@ -494,6 +503,37 @@ static int listen_on(struct serve *v, struct err *e)
                               (unsigned)server_port(v->server));
     }
     return rc;
+}
+
+/* Whether a URL names this server, which would ask itself without end. */
+static bool is_ours(const struct serve *v, struct str url)
+{
+    static const char *const loopback[] = {"127.", "localhost:", "[::1]:", "0.0.0.0:", "[::]:"};
+    struct buf port = {0};
+    struct str rest = str_slice(url, str_starts(url, "https://") ? 8 : 7, url.n);
+    struct str host = str_slice(rest, 0, str_find(rest, STR("/")));
+    struct str own = str_slice(v->url, 7, v->url.n);
+    bool ours = str_eq(host, own);
+    buf_fmt(&port, ":%u", (unsigned)server_port(v->server));
+    buf_char(&port, '\0');
+    for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++) {
+        ours = ours || (str_starts_nocase(host, loopback[i]) && str_ends(host, port.p));
+    }
+    buf_free(&port);
+    return ours;
+}
+
+static int check_upstreams(const struct serve *v, struct err *e)
+{
+    for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
+        struct str upstream = v->options.upstream[f];
+        if (v->options.source == SERVE_RECORD && is_ours(v, upstream)) {
+            return err_set(e, ERR_USAGE,
+                           "the upstream %.*s is this server itself: name the endpoint to record",
+                           STR_FMT(upstream));
+        }
+    }
+    return 0;
 }
 
 int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
@@ -516,6 +556,9 @@ int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
     int rc = sources_load(v, e);
     if (rc == 0) {
         rc = listen_on(v, e);
+    }
+    if (rc == 0) {
+        rc = check_upstreams(v, e);
     }
     if (rc == 0) {
         *out = v;

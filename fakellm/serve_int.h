@@ -95,6 +95,10 @@ bool source_leftover(struct session *s, struct buf *out);
 struct http_request source_request(const struct session *s, const struct http_request *rq,
                                    enum wire_format f, struct arena *arena);
 
+/* The headers in[0..n) that are between an upstream and its client, into out, without those that
+ * are between neighbours; returns how many. */
+size_t source_headers(const struct http_header *in, size_t n, struct http_header *out);
+
 /* ---- serve.c ---- */
 
 /* Ends what is under way, forgets the journal, and begins anew. */

@@ -166,7 +166,7 @@ static void transport_free(struct transport *t)
 
 struct transport *transport_fake(struct fake_session *f, struct sched *s)
 {
-    static const struct transport_ops ops = {transport_start, transport_stop, transport_free};
+    static const struct transport_ops ops = {transport_start, transport_stop, transport_free, NULL};
     struct fake_transport *t = mem_zero(sizeof *t);
     t->base.ops = &ops;
     t->session = f;
