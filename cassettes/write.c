@@ -279,9 +279,9 @@ static bool keeps_request_header(struct str name)
 /* Date only beside Retry-After, which may be a date that is read against it. */
 static bool keeps_header(const struct interaction *it, struct str name)
 {
-    static const char *const names[] = {"content-type",         "content-encoding", "retry-after",
-                                        "retry-after-ms",       "x-request-id",     "request-id",
-                                        "openai-processing-ms", "x-should-retry",   NULL};
+    static const char *const names[] = {
+        "content-type", "content-encoding",     "retry-after",    "retry-after-ms", "x-request-id",
+        "request-id",   "openai-processing-ms", "x-should-retry", "location",       NULL};
     if (str_is_nocase(name, "date")) {
         return http_header_get(it->headers, it->n_headers, "retry-after").p != NULL;
     }
@@ -294,11 +294,12 @@ static void add_header_values(struct buf *out, const struct http_header *headers
 {
     struct buf plain = {0};
     const char *comma = "";
+    bool url = str_is_nocase(headers[first].name, "location"); /* may be signed */
     buf_char(out, '[');
     for (size_t i = first; i < n; i++) {
         if (str_cmp(headers[i].name, headers[first].name) == 0) {
             buf_clear(&plain);
-            cassette_redact_text(headers[i].value, &plain);
+            (void)(url ? cassette_redact_url : cassette_redact_text)(headers[i].value, &plain);
             buf_addz(out, comma);
             add_word(out, buf_str(&plain));
             comma = ", ";

@@ -192,6 +192,8 @@ struct live_flags {
     struct option_list headers;
     int64_t rpm, tpm, max_in_flight;
     bool verbose; /* waits are told; the option is the verb's */
+    bool patient; /* unless --timeout says more only the connection has a deadline: who asks has its
+                     own */
 };
 #define LIVE_FLAGS_NONE ((struct live_flags){.rpm = -1, .tpm = -1, .max_in_flight = -1})
 extern const char help_endpoint[];
@@ -199,6 +201,12 @@ extern const char help_endpoint[];
 enum { LIVE_OPTIONS = 7 };
 /* Writes the LIVE_OPTIONS options that fill *f to out. */
 void live_options(struct live_flags *f, struct option *out);
+
+/* Those that count where another program asks and has the key: not --key-file. */
+enum { PROXY_OPTIONS = LIVE_OPTIONS - 1 };
+/* Their help. */
+extern const char help_proxy[];
+void proxy_options(struct live_flags *f, struct option *out);
 
 /* What is made of flags and environment; texts are the environment's, the flags' or in arena. */
 struct live {
@@ -211,6 +219,11 @@ struct live {
  * for a replay nothing of it counts. ERR_USAGE; of the key's file as file_read_secret. */
 int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
               struct arena *arena, struct live *out, struct err *e) MUST_CHECK;
+
+/* The same for a server that records; *out is for live_prepare. ERR_USAGE: also where the server
+ * records nothing and a flag is given. */
+int proxy_open(const struct live_flags *f, struct arena *arena, struct serve_options *o,
+               struct live *out, struct err *e) MUST_CHECK;
 
 /* ---- approve.c: calls that want a decision ---- */
 
@@ -294,6 +307,10 @@ void tell_run_status(const struct rig_outcome *o);
 /* Appends the command that records anew what this command line replays: the same words for a shell,
  * with --replay turned into --record and `--mode all`. */
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
+/* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
+ */
+void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,
+                 char **argv);
 
 /* ---- tell.c: talking to people ---- */
 

@@ -26,9 +26,11 @@ static const char record_help[] =
     "                      added; recorded anew (default: an error, before the program begins)\n"
     "  --ignore, --normalise  what of requests does not count: as assay run has them\n"
     "  --upstream URL      the endpoint, for all providers\n"
-    "\n"
-    "example\n"
-    "  assay record -o cassettes/tests.yaml -- pytest -q\n";
+    "\n";
+
+static const char record_example[] = "\n"
+                                     "example\n"
+                                     "  assay record -o cassettes/tests.yaml -- pytest -q\n";
 
 static const char replay_help[] =
     "assay replay: runs a program and answers it from recordings, without network or key\n"
@@ -107,8 +109,20 @@ static int run_command(struct wrapped *w, const struct serve *v, char **argv, st
     return rc;
 }
 
+/* What to do about a recording that lacks something, or holds too much. */
+static void tell_mend(const struct serve_options *o, const struct serve_report *r, char **argv)
+{
+    struct buf mend = {0};
+    bool misses = r->refused > 0;
+    mend_record(&mend, o->path, misses ? "new_episodes" : "all", o->rules, argv);
+    tell("%s: %.*s", misses ? "to record what is missing" : "to record it anew",
+         STR_FMT(buf_str(&mend)));
+    buf_free(&mend);
+}
+
 /* The program's own status, unless ours says more. */
-static int status_of(struct serve *v, const struct serve_options *o, bool strict, int status)
+static int status_of(struct serve *v, const struct serve_options *o, bool strict, int status,
+                     char **argv)
 {
     struct serve_report r = serve_report(v);
     bool replay = o->source == SERVE_REPLAY;
@@ -120,14 +134,18 @@ static int status_of(struct serve *v, const struct serve_options *o, bool strict
              "ANTHROPIC_BASE_URL?");
     }
     bool unused = r.leftover > 0 || r.requests == 0;
+    if (r.refused > 0 || (replay && strict && r.leftover > 0)) {
+        tell_mend(o, &r, argv);
+    }
     return r.refused > 0 || (replay && strict && unused) ? EXIT_MISS : status;
 }
 
-static int wrap(struct serve_options *o, bool strict, char **argv)
+static int wrap(struct serve_options *o, const struct live *live, bool strict, char **argv)
 {
     struct wrapped w = {.loop = loop_new()};
     struct serve *v = NULL;
     struct err e;
+    live_prepare(w.loop, &live->settings, o->source == SERVE_RECORD);
     o->loop = w.loop;
     o->address = "127.0.0.1";
     o->note = on_note;
@@ -137,7 +155,7 @@ static int wrap(struct serve_options *o, bool strict, char **argv)
     if (rc == 0) {
         rc = run_command(&w, v, argv, &e);
     }
-    int status = rc == 0 ? status_of(v, o, strict, w.status) : tell_error(&e);
+    int status = rc == 0 ? status_of(v, o, strict, w.status, argv) : tell_error(&e);
     if (serve_free(v, &e) != 0) {
         status = tell_error(&e);
     }
@@ -156,9 +174,11 @@ static int command_at(int argc, char **argv)
 }
 
 /* The upstream of a provider: what the program would have asked. */
-static const char *upstream_of(const char *flag, const char *variable, const char *usual)
+static const char *upstream_of(const char *flag, const char *variable, const char *other,
+                               const char *usual)
 {
     const char *set = getenv(variable);
+    set = set != NULL && set[0] != '\0' ? set : getenv(other);
     return flag != NULL ? flag : set != NULL && set[0] != '\0' ? set : usual;
 }
 
@@ -166,17 +186,20 @@ static const char *upstream_of(const char *flag, const char *variable, const cha
 struct flags {
     const char *out, *upstream;
     struct replay_flags cassettes;
+    struct live_flags live;
     struct words words;
 };
 
 static int parse(enum serve_source source, int argc, char **argv, struct flags *f, struct err *e)
 {
-    struct option options[3 + REPLAY_OPTIONS];
+    struct option options[3 + REPLAY_OPTIONS + PROXY_OPTIONS];
     size_t n = replay_options(&f->cassettes, options);
     if (source == SERVE_RECORD) {
         options[n++] = (struct option){"out", OPTION_TEXT, &f->out, 0, 0};
         options[n++] = (struct option){"upstream", OPTION_TEXT, &f->upstream, 0, 0};
         options[n++] = (struct option){"mode", OPTION_TEXT, &f->cassettes.mode, 0, 0};
+        proxy_options(&f->live, options + n);
+        n += PROXY_OPTIONS;
     }
     int rc = options_parse(options, n, argc, argv, &f->words, e);
     if (rc == 0 && source == SERVE_RECORD && (f->words.n > 0 || f->out == NULL)) {
@@ -191,10 +214,10 @@ static int parse(enum serve_source source, int argc, char **argv, struct flags *
 static int set_upstream(const char *flag, struct serve_options *o, struct err *e)
 {
     int rc = 0;
-    o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] =
-        str_of(upstream_of(flag, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
-    o->upstream[WIRE_MESSAGES] =
-        str_of(upstream_of(flag, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
+    o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] = str_of(
+        upstream_of(flag, "OPENAI_BASE_URL", "OPENAI_API_BASE", "https://api.openai.com/v1"));
+    o->upstream[WIRE_MESSAGES] = str_of(
+        upstream_of(flag, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "https://api.anthropic.com"));
     for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
         rc = base_url_check(o->upstream[w], e);
     }
@@ -204,7 +227,9 @@ static int set_upstream(const char *flag, struct serve_options *o, struct err *e
 static int run(enum serve_source source, int argc, char **argv)
 {
     struct serve_options o = {.source = source};
-    struct flags f = {0};
+    struct flags f = {.live = LIVE_FLAGS_NONE};
+    struct arena *arena = arena_new();
+    struct live live;
     struct rules *rules = NULL;
     struct err e;
     int at = command_at(argc, argv);
@@ -223,8 +248,10 @@ static int run(enum serve_source source, int argc, char **argv)
         rc = err_set(&e, ERR_USAGE, "put the program behind --: assay %s … -- COMMAND…",
                      source == SERVE_RECORD ? "record" : "replay");
     }
-    int status = rc != 0 ? tell_error(&e) : wrap(&o, strict, argv + at);
+    rc = rc != 0 ? rc : proxy_open(&f.live, arena, &o, &live, &e);
+    int status = rc != 0 ? tell_error(&e) : wrap(&o, &live, strict, argv + at);
     cassette_rules_free(rules);
+    arena_free(arena);
     return status;
 }
 
@@ -238,7 +265,9 @@ static int run_replay(int argc, char **argv)
     return run(SERVE_REPLAY, argc, argv);
 }
 
-const struct verb verb_record = {
-    "record", "run a program and record its model", {record_help}, run_record};
+const struct verb verb_record = {"record",
+                                 "run a program and record its model",
+                                 {record_help, help_proxy, record_example},
+                                 run_record};
 const struct verb verb_replay = {
     "replay", "run a program against recordings", {replay_help}, run_replay};

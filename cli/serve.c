@@ -23,7 +23,9 @@ static const char help_text[] =
     "of\n"
     "its own, with its own position; in a folder its file is NAME.script.yaml or NAME.yaml. It "
     "ends\n"
-    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most.\n"
+    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most. Recording, it passes all "
+    "of\n"
+    "HTTP on; who reads slowly makes the endpoint wait, who goes stops it.\n"
     "\n"
     "  --port N            default: any that is free\n"
     "  --address A         default 127.0.0.1; beyond this machine only with --token-file\n"
@@ -37,6 +39,9 @@ static const char help_text[] =
     "to look in\n"
     "  GET  URL/_assay/sessions   GET URL/_assay/journal[?session=NAME]\n"
     "  GET  URL/_assay/leftover   POST URL/_assay/reset[?session=NAME]\n"
+    "\n";
+
+static const char help_example[] =
     "\n"
     "example\n"
     "  assay serve --script goldens/quickstart/margin-drop.script.yaml --port 8080\n";
@@ -47,6 +52,7 @@ struct flags {
     const char *script, *replay, *record, *upstream, *address, *token_file;
     int64_t port;
     struct replay_flags cassettes;
+    struct live_flags live;
 };
 
 static int parse(int argc, char **argv, struct flags *f, struct err *e)
@@ -62,9 +68,11 @@ static int parse(int argc, char **argv, struct flags *f, struct err *e)
         {"port", OPTION_INT, &f->port, 0, 65535},
     };
     enum { OWN = sizeof own / sizeof own[0] };
-    struct option options[OWN + REPLAY_OPTIONS];
+    struct option options[OWN + REPLAY_OPTIONS + PROXY_OPTIONS];
     memcpy(options, own, sizeof own);
     size_t n = OWN + replay_options(&f->cassettes, options + OWN);
+    proxy_options(&f->live, options + n);
+    n += PROXY_OPTIONS;
     struct words words = {0};
     int rc = options_parse(options, n, argc, argv, &words, e);
     if (rc == 0 && words.n > 0) {
@@ -193,10 +201,11 @@ static int serve(const struct serve_options *o, bool strict)
 
 static int run(int argc, char **argv)
 {
-    struct flags f = {0};
+    struct flags f = {.live = LIVE_FLAGS_NONE};
     struct err e;
     struct arena *arena = arena_new();
     struct rules *rules = NULL;
+    struct live live;
     struct serve_options o = {
         .limits = SERVER_LIMITS_DEFAULT, .sessions_max = 100000, .note = on_note};
     int rc = parse(argc, argv, &f, &e);
@@ -214,6 +223,9 @@ static int run(int argc, char **argv)
         f.cassettes.strict = false; /* here it is about how the server ends */
         rc = serve_cassettes(&f.cassettes, &o, &rules, &e);
     }
+    if (rc == 0) {
+        rc = proxy_open(&f.live, arena, &o, &live, &e);
+    }
     if (rc == 0 && f.token_file != NULL) {
         rc = file_read(arena, f.token_file, TOKEN_BYTES_MAX, &o.token, &e);
         o.token = str_trim(o.token);
@@ -226,6 +238,7 @@ static int run(int argc, char **argv)
         status = tell_error(&e);
     } else {
         o.loop = loop_new();
+        live_prepare(o.loop, &live.settings, o.source == SERVE_RECORD);
         status = serve(&o, strict);
         loop_free(o.loop);
     }
@@ -234,5 +247,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_serve = {
-    "serve", "a model server: scripts, recordings, or a recording proxy", {help_text}, run};
+const struct verb verb_serve = {"serve",
+                                "a model server: scripts, recordings, or a recording proxy",
+                                {help_text, help_proxy, help_example},
+                                run};

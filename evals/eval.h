@@ -110,7 +110,7 @@ struct live_settings {
 };
 #define LIVE_SETTINGS_DEFAULT                                                                      \
     ((struct live_settings){.key_from = {"OPENAI_API_KEY", 14},                                    \
-                            .deadlines = {10000, 300000, 60000, 600000}})
+                            .deadlines = {10000, 300000, 60000, 600000, false}})
 
 /* Makes a new loop call so; live: whether it calls a model (s NULL: nothing is done). */
 void live_prepare(struct loop *loop, const struct live_settings *s, bool live);

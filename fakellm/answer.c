@@ -63,15 +63,10 @@ void fake_session_skip(struct fake_session *f, size_t requests)
 
 /* ---- reading the request ---- */
 
-static void set_mismatch(struct arena *arena, enum wire_format format, struct buf *message,
-                         struct fake_answer *out)
+/* A whole error as the answer; body is freed. */
+static void set_error(struct arena *arena, int status, struct buf body, struct fake_answer *out)
 {
-    struct buf body = {0};
-    out->mismatch = true;
-    out->message = arena_str(arena, buf_str(message));
-    buf_free(message);
-    wire_encode_error(format, 400, out->message, &body);
-    out->status = 400;
+    out->status = status;
     out->content_type = STR("application/json");
     out->body = arena_str(arena, buf_str(&body));
     buf_free(&body);
@@ -80,7 +75,30 @@ static void set_mismatch(struct arena *arena, enum wire_format format, struct bu
     out->ends = end;
     out->at_ms = arena_alloc(arena, sizeof *out->at_ms);
     out->n_pieces = 1;
+}
+
+static void set_mismatch(struct arena *arena, enum wire_format format, struct buf *message,
+                         struct fake_answer *out)
+{
+    struct buf body = {0};
+    out->mismatch = true;
+    out->message = arena_str(arena, buf_str(message));
+    buf_free(message);
+    wire_encode_error(format, 400, out->message, &body);
+    set_error(arena, 400, body, out);
     out->end = HTTP_MISMATCH;
+}
+
+/* Such a request takes no step. */
+static void set_refusal(struct arena *arena, enum wire_format format, const struct wire_refusal *r,
+                        struct fake_answer *out)
+{
+    struct buf body = {0};
+    out->refused = true;
+    out->message =
+        arena_printf(arena, "the provider would refuse this request: %.*s", STR_FMT(r->message));
+    wire_encode_refusal(format, r, &body);
+    set_error(arena, r->status, body, out);
 }
 
 /* The newest user text, the newest tool result after it, and the system text. */
@@ -98,22 +116,20 @@ static void read_messages(const struct message *messages, size_t n, struct fake_
     }
 }
 
-/* Fills *rq; false with `why` when the request cannot be read. */
-static bool read_request(struct arena *arena, struct str url, struct str body,
-                         struct fake_request *rq, struct buf *why)
+/* Parses the body into *root; false with *out when the provider would not take it. */
+static bool read_body(struct arena *arena, const struct fake_script *s, enum wire_format format,
+                      struct str body, struct val **root, struct wire_refusal *out)
 {
     struct err e = {0};
-    struct val *root;
-    if (!wire_of_url(url, &rq->format)) {
-        buf_addz(why,
-                 "the address is no model endpoint: expected …/chat/completions, …/responses or "
-                 "…/v1/messages");
+    if (json_parse(arena, NULL, body, root, &e) != 0) {
+        *out = wire_refuse_json(format, &e, arena);
         return false;
     }
-    if (json_parse(arena, NULL, body, &root, &e) != 0) {
-        buf_fmt(why, "the request body is no JSON: %s", e.message);
-        return false;
-    }
+    return s->lenient || wire_check_request(format, *root, s->thinks, arena, out);
+}
+
+static void read_request(struct arena *arena, const struct val *root, struct fake_request *rq)
+{
     struct message *messages = NULL;
     struct str *tools = NULL;
     size_t n = wire_request_messages(rq->format, root, arena, &messages);
@@ -126,7 +142,6 @@ static bool read_request(struct arena *arena, struct str url, struct str body,
     const struct val *usage = val_path(root, "stream_options", "include_usage", NULL);
     rq->stream = val_is(stream, VAL_BOOL) && stream->boolean;
     rq->include_usage = val_is(usage, VAL_BOOL) && usage->boolean;
-    return true;
 }
 
 /* ---- choosing the step ---- */
@@ -304,7 +319,16 @@ void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url,
     struct buf why = {0};
     *out = (struct fake_answer){.status = 200, .retry_after_ms = -1, .end = HTTP_CLEAN};
     const struct fake_step *step = NULL;
-    if (read_request(arena, url, body, &rq, &why)) {
+    struct wire_refusal refusal;
+    struct val *root;
+    if (!wire_of_url(url, &rq.format)) {
+        buf_addz(&why, "the address is no model endpoint: expected …/chat/completions, "
+                       "…/responses or …/v1/messages");
+    } else if (!read_body(arena, f->script, rq.format, body, &root, &refusal)) {
+        set_refusal(arena, rq.format, &refusal, out);
+        return;
+    } else {
+        read_request(arena, root, &rq);
         step = f->script->rules ? pick_rule(f, &rq, &why) : pick_step(f, &rq, &why);
     }
     if (step == NULL) {

@@ -92,7 +92,10 @@ struct fake_script {
     const char *file;  /* of the document; may be NULL */
     struct str model;
     uint64_t seed;
-    bool rules; /* `steps` are rules */
+    bool lenient; /* requests that the provider would refuse are taken */
+    struct str api_key;
+    bool thinks; /* a reply has reasoning */
+    bool rules;  /* `steps` are rules */
     struct fake_step *steps;
     size_t n;
 };

@@ -65,8 +65,10 @@ static int check_reached(struct doc d, const struct val *list, const struct fake
 
 static int load_script(struct doc d, const struct val *root, struct fake_script *s, struct err *e)
 {
-    static const char *const keys[] = {"version", "model", "seed", "steps", "rules", NULL};
+    static const char *const keys[] = {"version", "model",          "seed",    "steps",
+                                       "rules",   "check_requests", "api_key", NULL};
     int64_t seed = 0;
+    bool checks = true;
     const struct val *steps = NULL;
     const struct val *rules = NULL;
     s->model = STR("fake-1");
@@ -78,6 +80,9 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
         return doc_fail(d, val_get(root, "model"), e, "the model's name is empty");
     }
     rc = rc != 0 ? rc : doc_int(d, root, "seed", DOC_OPTIONAL, 0, INT64_C(1) << 53, &seed, e);
+    rc = rc != 0 ? rc : doc_bool(d, root, "check_requests", &checks, e);
+    rc = rc != 0 ? rc : doc_str(d, root, "api_key", DOC_OPTIONAL, &s->api_key, e);
+    s->lenient = !checks;
     rc = rc != 0 ? rc : doc_list(d, root, "steps", DOC_OPTIONAL, &steps, e);
     rc = rc != 0 ? rc : doc_list(d, root, "rules", DOC_OPTIONAL, &rules, e);
     if (rc == 0 && (steps == NULL) == (rules == NULL)) {
@@ -95,6 +100,7 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
         }
         s->n = i + 1;
         rc = load_step(d, &list->items[i], s->rules, &s->steps[i], e);
+        s->thinks = s->thinks || s->steps[i].reply.reasoning.n > 0;
     }
     return rc != 0 ? rc : check_reached(d, list, s, e);
 }
@@ -143,6 +149,11 @@ void fake_free(struct fake_script *s)
 struct str fake_model(const struct fake_script *s)
 {
     return s->model;
+}
+
+struct str fake_api_key(const struct fake_script *s)
+{
+    return s->api_key;
 }
 
 const char *fake_path(const struct fake_script *s)

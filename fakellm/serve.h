@@ -10,6 +10,7 @@
 
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
+#include "kernel/drive/endpoint.h"
 #include "kernel/drive/server.h"
 
 enum serve_source {
@@ -28,7 +29,12 @@ struct serve_options {
     enum serve_source source;
     const char *path;
     struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; /v1 at their end is
-                               not doubled */
+                               not doubled; none may be this server */
+    struct transport_limits deadlines; /* SERVE_RECORD: of its calls; bodies may be of any size */
+    bool limited;                      /* SERVE_RECORD: by the loop's limiter (drive/limiter.h) */
+    const struct http_header *headers; /* SERVE_RECORD: sent in the place of the client's of the
+                                          same name; outlive the server */
+    size_t n_headers;
     enum cassette_mode mode;   /* SERVE_RECORD: what becomes of a cassette that is there */
     enum cassette_match match; /* where something is replayed */
     const struct rules *rules; /* also for what is recorded; NULL = none. Outlives the server */
@@ -45,8 +51,8 @@ struct serve_options {
 struct serve;
 
 /* Loads what is named and listens. Errors as fake_load, cassette_load (all files of a folder are
- * checked), server_new; ERR_USAGE: an address beyond loopback without a token. Owned by the caller;
- * texts are copied, loop must outlive it. */
+ * checked), server_new; ERR_USAGE: an address beyond loopback without a token, an upstream that is
+ * this server. Owned by the caller; texts are copied, loop must outlive it. */
 int serve_new(const struct serve_options *o, struct serve **out, struct err *e) MUST_CHECK;
 
 /* "http://127.0.0.1:PORT", valid until serve_free. */

@@ -95,6 +95,10 @@ bool source_leftover(struct session *s, struct buf *out);
 struct http_request source_request(const struct session *s, const struct http_request *rq,
                                    enum wire_format f, struct arena *arena);
 
+/* The headers in[0..n) that are between an upstream and its client, into out, without those that
+ * are between neighbours; returns how many. */
+size_t source_headers(const struct http_header *in, size_t n, struct http_header *out);
+
 /* ---- serve.c ---- */
 
 /* Ends what is under way, forgets the journal, and begins anew. */
@@ -110,6 +114,11 @@ void admin_request(struct serve *v, struct exchange *x, const struct http_reques
                    struct str path);
 
 /* ---- serve_facts.c: what providers tell besides replies ---- */
+
+/* Whether the provider would open its door: false with *out for a path or method that it does not
+ * have, and a key that the script does not take. */
+bool facts_admit(const struct session *s, const struct http_request *rq, struct str path,
+                 enum wire_format f, struct arena *arena, struct wire_refusal *out);
 
 /* Answers lists of models and counts of tokens; false for any other request. path begins with
  * "/v1/". */

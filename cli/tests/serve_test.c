@@ -166,6 +166,7 @@ static void serve_words(void)
         {{"serve", "--script", "a", "--port", "70000"}, "--port"},
         {{"serve", "--record", "a", "--upstream", "ftp://x"}, "http"},
         {{"serve", "--script", "a", "b"}, "one word too many"},
+        {{"serve", "--script", "a", "--timeout", "idle=1"}, "they go with --record"},
         {{"record", "--", "true"}, "-o CASSETTE"},
         {{"record", "-o", "a.yaml"}, "behind --"},
         {{"record", "-o", "a.yaml", "--upstream", "x:y"}, "http"},
@@ -288,6 +289,50 @@ static void modes(void)
     CHECK_STATUS(server_end(&s), 0);
 }
 
+/* What is wrong with a recording ends with the command that mends it, which does. */
+static void mends(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script",
+          write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n"));
+    CHECK_STATUS(record_one(&s, cassette, "all", "a"), 0);
+    const struct ran *r = ASSAY("replay", "--ignore", "user", cassette, "--", PROGRAM, "run",
+                                "--model", "fake-1", "it's b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("assay: to record what is missing: assay record -o %s --mode new_episodes "
+                         "--ignore user -- " PROGRAM " run --model fake-1 'it'\\''s b'\n",
+                         cassette));
+    CHECK_STATUS(record_one(&s, cassette, "new_episodes", "b"), 0);
+    r = ASSAY("replay", "--strict", cassette, "--", PROGRAM, "run", "--model", "fake-1", "b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("to record it anew: assay record -o %s --mode all -- ", cassette));
+    CHECK_STATUS(server_end(&s), 0);
+}
+
+/* The endpoint is called as the flags say: through the proxy of the environment, with more headers.
+ */
+static void live_settings(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script",
+          write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n"));
+    const char *more[] = {path_of("http_proxy=%s", s.url),
+                          "OPENAI_BASE_URL=http://upstream.invalid/v1", NULL};
+    struct program_options o = {.more = more};
+    const struct ran *r = ASSAY_WITH(
+        &o, "record", "-o", cassette, "--header", "x-assay-session: of-header", "--timeout",
+        "first-byte=20", "--rpm", "1000", "--", PROGRAM, "run", "--model", "fake-1", "a");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "So be it.\n");
+    r = server_end(&s);
+    CHECK_STATUS(r, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(read_text(cassette, NULL), "http://upstream.invalid/v1/chat/"));
+}
+
 /* Two programs of one recording: each session of a folder is a file. */
 static void folder(void)
 {
@@ -319,4 +364,6 @@ TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"record_passes_input_output_and_status_through", passes_on},
       {"record_never_begins_over_a_cassette", kept},
       {"record_replays_or_adds_to_what_is_there_as_its_mode_says", modes},
+      {"replay_ends_with_the_command_that_mends_its_recording", mends},
+      {"record_calls_the_endpoint_as_its_flags_say", live_settings},
       {"record_into_a_folder_makes_a_file_a_session", folder})
