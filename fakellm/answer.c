@@ -49,13 +49,38 @@ const struct fake_script *fake_script_of(const struct fake_session *f)
     return f->script;
 }
 
+/* The turn goes in as little-endian bytes, so that every machine makes the same choices. */
+static uint64_t turn_seed(uint64_t seed, uint64_t turn)
+{
+    char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)(turn >> (8 * i) & 0xff);
+    }
+    return hash64(seed, (struct str){bytes, sizeof bytes});
+}
+
+/* What the step says to this request, or where it says nothing an empty reply. Draws from rng only
+ * where there is a choice. */
+static const struct fake_reply *choose(const struct fake_step *step, struct rng *rng)
+{
+    static const struct fake_reply none = {.text_null = true};
+    if (step->n_replies < 2) {
+        return step->n_replies == 1 ? step->replies : &none;
+    }
+    return &step->replies[rng_below(rng, step->n_replies)];
+}
+
 void fake_session_skip(struct fake_session *f, size_t requests)
 {
     const struct fake_script *s = f->script;
-    f->requests += (int64_t)requests;
-    for (size_t i = 0; i < requests && !s->rules && f->step < s->n; i++) {
+    for (size_t i = 0; i < requests; i++) {
+        f->requests++;
+        if (s->rules || f->step >= s->n) {
+            continue;
+        }
         const struct fake_step *step = &s->steps[f->step];
-        f->calls_sent += (int64_t)step->reply.n_calls;
+        struct rng rng = rng_seeded(turn_seed(s->seed, (uint64_t)f->requests));
+        f->calls_sent += (int64_t)choose(step, &rng)->n_calls;
         f->used[f->step]++;
         f->step += f->used[f->step] >= step->times ? 1 : 0;
     }
@@ -216,11 +241,10 @@ static const char *id_prefix(enum wire_format format)
     return "";
 }
 
-static void encode(struct fake_session *f, const struct fake_step *step,
+static void encode(struct fake_session *f, const struct fake_step *step, const struct fake_reply *r,
                    const struct fake_request *rq, struct arena *arena, struct rng *rng,
                    struct fake_draft *draft)
 {
-    const struct fake_reply *r = &step->reply;
     struct buf usual = {0};
     struct reply reply = {
         .content_null = r->text_null,
@@ -230,7 +254,7 @@ static void encode(struct fake_session *f, const struct fake_step *step,
         .stop = r->stop,
         .usage = r->usage,
     };
-    if (!step->has_reply) {
+    if (step->n_replies == 0) {
         usual_text(step, &usual);
         reply.content = buf_str(&usual);
         reply.content_null = false;
@@ -261,10 +285,10 @@ static void encode(struct fake_session *f, const struct fake_step *step,
 }
 
 /* The pieces of the body: its events in a stream, else one; `random` cuts anywhere. */
-static void cut_pieces(const struct fake_step *step, const struct fake_request *rq, struct rng *rng,
+static void cut_pieces(const struct fake_reply *r, const struct fake_request *rq, struct rng *rng,
                        struct fake_draft *draft)
 {
-    bool random = step->reply.chunking == CHUNK_RANDOM;
+    bool random = r->chunking == CHUNK_RANDOM;
     if (rq->stream && !random) {
         return;
     }
@@ -277,14 +301,14 @@ static void cut_pieces(const struct fake_step *step, const struct fake_request *
     }
 }
 
-static void set_pieces(const struct fake_step *step, const struct fake_draft *draft,
-                       struct arena *arena, struct fake_answer *out)
+static void set_pieces(const struct fake_step *step, const struct fake_reply *r,
+                       const struct fake_draft *draft, struct arena *arena, struct fake_answer *out)
 {
     size_t n = draft->ends.n / sizeof(size_t);
     size_t *ends = arena_array(arena, n, sizeof *ends);
     int64_t *at_ms = arena_array(arena, n, sizeof *at_ms);
-    int64_t first = step->reply.ttft_ms;
-    int64_t each = step->reply.chunk_ms;
+    int64_t first = r->ttft_ms;
+    int64_t each = r->chunk_ms;
     if (step->has_fault) {
         first += fake_fault_delay_ms(&step->fault);
         each = step->fault.kind == FAULT_DRIP ? step->fault.chunk_ms : each;
@@ -300,16 +324,6 @@ static void set_pieces(const struct fake_step *step, const struct fake_draft *dr
     out->ends = ends;
     out->at_ms = at_ms;
     out->n_pieces = n;
-}
-
-/* The turn goes in as little-endian bytes, so that every machine makes the same choices. */
-static uint64_t turn_seed(uint64_t seed, uint64_t turn)
-{
-    char bytes[8];
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = (char)(turn >> (8 * i) & 0xff);
-    }
-    return hash64(seed, (struct str){bytes, sizeof bytes});
 }
 
 void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url, struct str body,
@@ -339,12 +353,13 @@ void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url,
     struct rng rng = rng_seeded(seed);
     struct fake_draft draft = {0};
     out->content_type = rq.stream ? STR("text/event-stream") : STR("application/json");
-    encode(f, step, &rq, arena, &rng, &draft);
-    cut_pieces(step, &rq, &rng, &draft);
+    const struct fake_reply *reply = choose(step, &rng);
+    encode(f, step, reply, &rq, arena, &rng, &draft);
+    cut_pieces(reply, &rq, &rng, &draft);
     if (step->has_fault) {
         fake_fault_apply(&step->fault, &rq, seed, &draft, out);
     }
-    set_pieces(step, &draft, arena, out);
+    set_pieces(step, reply, &draft, arena, out);
     buf_free(&draft.body);
     buf_free(&draft.ends);
     buf_free(&why);

@@ -369,6 +369,45 @@ static void random_pieces_are_the_same_on_every_machine(void)
     scripted_free(&s);
 }
 
+enum { CHOICES = 40 };
+
+/* Which of the three replies each request got, by their first letters. */
+static void choose(const char *seed, size_t skipped, char out[CHOICES + 1])
+{
+    char yaml[256];
+    snprintf(yaml, sizeof yaml,
+             "version: 1\nseed: %s\nsteps:\n"
+             "- {replies: [{text: red}, {text: green}, {text: blue}], repeat: forever}\n",
+             seed);
+    struct scripted s = scripted_new(yaml);
+    fake_session_skip(s.session, skipped);
+    for (size_t i = 0; i < CHOICES; i++) {
+        struct fake_answer a;
+        struct wire_decoder *d;
+        struct wire_result r;
+        scripted_ask(&s, ask_plain, &a);
+        decode(&a, &d, &r);
+        out[i] = r.reply.content.n > 0 ? r.reply.content.p[0] : '?';
+        wire_decoder_free(d);
+    }
+    out[CHOICES] = '\0';
+    scripted_free(&s);
+}
+
+static void the_seed_chooses_among_replies(void)
+{
+    char first[CHOICES + 1], again[CHOICES + 1], other[CHOICES + 1], later[CHOICES + 1];
+    choose("7", 0, first);
+    choose("7", 0, again);
+    choose("8", 0, other);
+    choose("7", 5, later);
+    CHECK_TEXT(again, first);
+    CU_ASSERT(strcmp(other, first) != 0);
+    CU_ASSERT(strncmp(later, first + 5, CHOICES - 5) == 0); /* also where a run goes on */
+    CU_ASSERT(strchr(first, 'r') != NULL && strchr(first, 'g') != NULL &&
+              strchr(first, 'b') != NULL && strchr(first, '?') == NULL);
+}
+
 static void stop_reasons_reach_the_client(void)
 {
     static const struct {
@@ -481,7 +520,7 @@ static void faults_keep_their_details(void)
     scripted_free(&s);
 }
 
-TESTS(fake_answer,
+TESTS(fake_answer, {"the_seed_chooses_among_replies", the_seed_chooses_among_replies},
       {"answers_the_example_as_its_cassette_does", answers_the_example_as_its_cassette_does},
       {"one_request_too_many_is_a_mismatch", one_request_too_many_is_a_mismatch},
       {"a_mismatch_says_what_was_expected_and_what_came",

@@ -75,6 +75,9 @@ static void serve_end(struct serve *v)
 {
     struct err e = {0};
     int rc = serve_free(v, &e);
+    if (rc != 0) {
+        printf("\n%s\n", e.message);
+    }
     CU_ASSERT_EQUAL(rc, 0);
 }
 
@@ -454,6 +457,8 @@ static void admin(void)
         "\"message\":null}],\"left_out\":0}\n");
     CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/journal?session=nobody", NULL, NULL}),
               "{\"requests\":[],");
+    CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/leftover?session=nobody", NULL, NULL}),
+              "404\n");
     CHECK_HAS(
         ask(v, (struct asked){"GET", "/_assay/sessions", NULL, NULL}),
         "{\"sessions\":[{\"session\":\"main\",\"requests\":1,\"refused\":0,\"leftover\":true}]}");
