@@ -123,8 +123,9 @@ int temperature_check(const char *text, struct err *e) MUST_CHECK;
 
 /* Checks that an option's text (NULL allowed) is UTF-8, as logs and requests must be. ERR_USAGE. */
 int text_check(const char *option, const char *text, struct err *e) MUST_CHECK;
-/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
-int base_url_check(struct str url, struct err *e) MUST_CHECK;
+/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. option: who says it, for the
+ * error. ERR_USAGE. */
+int base_url_check(const char *option, struct str url, struct err *e) MUST_CHECK;
 /* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
 int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;

@@ -450,6 +450,11 @@ static void refuse_session(struct serve *v, struct exchange *x, enum wire_format
     }
     answer_error(x, f, 0, status, str_of(e->message));
     buf_free(&line);
+    v->unserved++;
+    if (v->options.source == SERVE_RECORD && v->rc == 0) { /* what should be recorded is not */
+        v->rc = e->code;
+        v->error = *e;
+    }
 }
 
 static void on_request(void *ctx, struct exchange *x, const struct http_request *rq)
@@ -582,8 +587,10 @@ void serve_stop(struct serve *v, void (*done)(void *arg), void *arg)
 
 struct serve_report serve_report(struct serve *v)
 {
-    struct serve_report r = {.sessions = v->n_sessions};
+    struct serve_report r = {.sessions = v->n_sessions, .requests = v->unserved};
+    r.refused = v->options.source != SERVE_RECORD ? v->unserved : 0; /* there it is an error */
     buf_clear(&v->report);
+    buf_clear(&v->drifts);
     for (struct session *s = v->sessions; s != NULL; s = s->next) {
         r.requests += s->requests;
         r.refused += s->refused;
@@ -591,8 +598,10 @@ struct serve_report serve_report(struct serve *v)
         size_t from = v->report.n;
         r.leftover += source_leftover(s, &v->report);
         v->report.n -= v->report.n == from && from > 0; /* nothing to say: no line */
+        r.drifts += source_drifts(s, &v->drifts);
     }
     r.text = buf_str(&v->report);
+    r.drift_text = buf_str(&v->drifts);
     return r;
 }
 
@@ -613,6 +622,7 @@ int serve_free(struct serve *v, struct err *e)
         *e = v->error;
     }
     buf_free(&v->report);
+    buf_free(&v->drifts);
     arena_free(v->arena);
     free(v);
     return rc;

@@ -68,7 +68,9 @@ struct serve {
     size_t n_sessions;
     size_t journals_bytes;
     struct buf report;
-    int rc; /* the first error of a recording */
+    struct buf drifts;
+    size_t unserved; /* requests for whose session there is no file */
+    int rc;          /* the first error of a recording */
     struct err error;
 };
 
@@ -89,6 +91,10 @@ void source_close(struct session *s);
 /* Appends what was left over or missed, a line each, without a last newline; nothing where all was
  * well. Returns whether there was something left over. */
 bool source_leftover(struct session *s, struct buf *out);
+
+/* Appends the requests that differed from the recordings that answered them, a line each; returns
+ * how many. */
+size_t source_drifts(struct session *s, struct buf *out);
 
 /* The request as what answers the session wants it: to the upstream's address, without what is
  * between the client and us. New parts in arena. */

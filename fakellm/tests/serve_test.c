@@ -635,7 +635,7 @@ static void existing_cassette(void)
     CHECK_HAS(t.got.p, "--mode all");
     buf_char(&t.notes, '\0');
     CHECK_HAS(t.notes.p, "session main: ");
-    serve_end(v);
+    CU_ASSERT_EQUAL(serve_free(v, &e), ERR_EXISTS); /* what should be recorded was not */
     struct str text;
     rc = file_read(t.arena, path_join(t.arena, dir, "main.yaml"), 100, &text, &e);
     CU_ASSERT(rc == 0 && str_is(text, "kept"));
