@@ -31,9 +31,9 @@ struct sub_verb {
  * are. */
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
-extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace, verb_score,
-    verb_compare, verb_report, verb_merge;
+extern const struct verb verb_run, verb_init, verb_chat, verb_resume, verb_fork, verb_eval,
+    verb_golden, verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace,
+    verb_score, verb_compare, verb_report, verb_merge;
 
 /* ---- run.c ---- */
 
@@ -134,8 +134,9 @@ int temperature_check(const char *text, struct err *e) MUST_CHECK;
 
 /* Checks that an option's text (NULL allowed) is UTF-8, as logs and requests must be. ERR_USAGE. */
 int text_check(const char *option, const char *text, struct err *e) MUST_CHECK;
-/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
-int base_url_check(struct str url, struct err *e) MUST_CHECK;
+/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. option: who says it, for the
+ * error. ERR_USAGE. */
+int base_url_check(const char *option, struct str url, struct err *e) MUST_CHECK;
 /* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
 int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;

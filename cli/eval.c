@@ -20,7 +20,7 @@ static const char help_text[] =
     "where the answers come from (default: a live endpoint)\n"
     "  --replay DIR        recordings DIR/TASK.yaml (trial N: DIR/TASK.N.yaml); no network, no "
     "clock\n"
-    "  --fake              each task's own script\n"
+    "  --fake              each task's own script; with --script FILE that one in every task\n"
     "  --record DIR        a live endpoint, recorded into DIR\n"
     "                      The recording of a trial that ends in an error is set aside as\n"
     "                      TASK.failed.yaml. --mode once goes on where this was "
@@ -80,7 +80,7 @@ struct request {
     bool json;
 };
 
-enum { EVAL_OPTIONS = 23 };
+enum { EVAL_OPTIONS = 24 };
 
 /* "2/7" */
 static int parse_shard(const char *text, int64_t *shard, int64_t *shards, struct err *e)
@@ -124,6 +124,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"replay", OPTION_NAME, &replay, 0, 0},
         {"record", OPTION_NAME, &record, 0, 0},
         {"fake", OPTION_FLAG, &fake, 0, 0},
+        {"script", OPTION_TEXT, &o->script, 0, 0},
         {"mode", OPTION_TEXT, &how.mode, 0, 0},
         {"provider", OPTION_TEXT, &o->provider, 0, 0},
         {"stream", OPTION_FLAG, &o->stream, 0, 0},
@@ -157,6 +158,11 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     }
     if ((replay != NULL) + (record != NULL) + fake > 1) {
         return err_set(e, ERR_USAGE, "give one of --replay, --record and --fake");
+    }
+    if (o->script != NULL && !fake) {
+        return err_set(e, ERR_USAGE,
+                       "--script FILE plays the model, which --fake asks for: give "
+                       "both");
     }
     o->source = fake             ? EVAL_FAKE
                 : replay != NULL ? EVAL_REPLAY

@@ -304,7 +304,9 @@ int live_open(const struct live_flags *f, enum wire_format format, const char *b
     rc = rc != 0 ? rc : parse_headers(&f->headers, arena, &out->settings, e);
     rc = rc != 0 ? rc : check_ca(f->ca, arena, e);
     rc = rc != 0 ? rc : check_in_flight(f->max_in_flight, e);
-    rc = rc != 0 || !calls ? rc : base_url_check(out->base_url, e);
+    rc = rc != 0 || !calls ? rc
+                           : base_url_check("--base-url (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL)",
+                                            out->base_url, e);
     if (rc == 0 && calls) {
         bool azure = endpoint_is_azure(out->base_url) && format != WIRE_MESSAGES;
         const char *variable = azure ? "AZURE_OPENAI_API_KEY" : endpoint_key_variable(format);

@@ -1,12 +1,15 @@
 /* `assay record` and `assay replay`: a program of any language between our server and its model. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "fakellm/serve.h"
 #include "kernel/base/arena.h"
 #include "kernel/drive/child.h"
+#include "kernel/drive/files.h"
 
 static const char record_help[] =
     "assay record: runs a program and records what it says to its model\n"
@@ -39,7 +42,8 @@ static const char replay_help[] =
     "\n"
     "Its output and exit status pass through, but a request that is not recorded makes it 3.\n"
     "\n"
-    "  --strict            recordings that were not used make it 3, too\n"
+    "  --strict            recordings that were not used make it 3, too, and requests that differ\n"
+    "                      from theirs (--match order, relaxed)\n"
     "  --match, --speed, --rechunk, --ignore, --normalise  how: as assay run has them\n"
     "\n"
     "example\n"
@@ -65,11 +69,21 @@ static void on_ended(void *ctx, int status, int by_signal)
     loop_stop(w->loop);
 }
 
-/* A terminal tells the program itself of Ctrl+C; anybody else tells only us. */
+/* Whether Ctrl+C comes from a terminal, which tells it to the program itself, too. */
+static bool terminal_tells(void)
+{
+    int fd = open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+    bool tells = fd >= 0 && tcgetpgrp(fd) == getpgrp();
+    if (fd >= 0) {
+        close(fd);
+    }
+    return tells;
+}
+
 static void on_signal(void *arg, int signal)
 {
     struct wrapped *w = arg;
-    if (signal != SIGINT) {
+    if (signal != SIGINT || !terminal_tells()) {
         child_signal(w->child, signal);
     }
 }
@@ -133,11 +147,15 @@ static int status_of(struct serve *v, const struct serve_options *o, bool strict
         tell("the program asked no model: does it take its base URL from OPENAI_BASE_URL or "
              "ANTHROPIC_BASE_URL?");
     }
-    bool unused = r.leftover > 0 || r.requests == 0;
-    if (r.refused > 0 || (replay && strict && r.leftover > 0)) {
+    if (r.drifts > 0) {
+        tell("requests that differed from their recording:\n%.*s", STR_FMT(r.drift_text));
+    }
+    bool other = replay && strict && (r.leftover > 0 || r.drifts > 0);
+    if (r.refused > 0 || other) {
         tell_mend(o, &r, argv);
     }
-    return r.refused > 0 || (replay && strict && unused) ? EXIT_MISS : status;
+    bool missed = r.refused > 0 || other || (replay && strict && r.requests == 0);
+    return missed ? EXIT_MISS : status;
 }
 
 static int wrap(struct serve_options *o, const struct live *live, bool strict, char **argv)
@@ -211,6 +229,17 @@ static int parse(enum serve_source source, int argc, char **argv, struct flags *
     return rc;
 }
 
+/* A slip in a cassette's name shall not make a folder. */
+static int out_check(const char *out, struct err *e)
+{
+    struct str path = str_of(out);
+    bool good = str_ends(path, ".yaml") || str_ends(path, ".yml") || str_ends(path, "/");
+    return good || path_is_dir(out)
+               ? 0
+               : err_set(e, ERR_USAGE,
+                         "-o %s: a cassette's name ends with .yaml, a new folder's with /", out);
+}
+
 static int set_upstream(const char *flag, struct serve_options *o, struct err *e)
 {
     int rc = 0;
@@ -219,7 +248,8 @@ static int set_upstream(const char *flag, struct serve_options *o, struct err *e
     o->upstream[WIRE_MESSAGES] = str_of(
         upstream_of(flag, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "https://api.anthropic.com"));
     for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
-        rc = base_url_check(o->upstream[w], e);
+        rc = base_url_check("--upstream (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL)", o->upstream[w],
+                            e);
     }
     return rc;
 }
@@ -238,7 +268,10 @@ static int run(enum serve_source source, int argc, char **argv)
     bool strict = f.cassettes.strict;
     if (rc == 0) {
         o.path = source == SERVE_RECORD ? f.out : f.words.at[0];
-        rc = source == SERVE_RECORD ? set_upstream(f.upstream, &o, &e) : 0;
+        rc = source == SERVE_RECORD ? out_check(f.out, &e) : 0;
+    }
+    if (rc == 0 && source == SERVE_RECORD) {
+        rc = set_upstream(f.upstream, &o, &e);
     }
     if (rc == 0) {
         f.cassettes.strict = strict && source == SERVE_REPLAY;

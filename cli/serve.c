@@ -32,7 +32,7 @@ static const char help_text[] =
     "  --token-file FILE   requests must bring the token in it: as x-assay-token, or as API key\n"
     "  --speed real|none   of a script: its waits are waited (default), or take no time\n"
     "  --strict            exit status 1 when a script, 3 when a recording was asked too much, or\n"
-    "                      something of it was never asked for\n"
+    "                      something of it was never asked for, or asked for otherwise\n"
     "  --mode, --match, --speed, --rechunk, --ignore, --normalise  of cassettes: as assay run has "
     "them\n"
     "\n"
@@ -98,7 +98,7 @@ static int source_of(const struct flags *f, struct serve_options *o, struct err 
         return err_set(e, ERR_USAGE, "--record goes with --upstream URL: the endpoint to record");
     }
     o->real_time = true;
-    return o->source == SERVE_RECORD ? base_url_check(str_of(f->upstream), e) : 0;
+    return o->source == SERVE_RECORD ? base_url_check("--upstream", str_of(f->upstream), e) : 0;
 }
 
 int serve_cassettes(const struct replay_flags *f, struct serve_options *o, struct rules **rules,
@@ -168,7 +168,10 @@ static int report(struct serve *v, enum serve_source source, bool strict)
     if (r.text.n > 0) {
         tell("%.*s", STR_FMT(r.text));
     }
-    if (!strict || (r.leftover == 0 && r.refused == 0)) {
+    if (r.drifts > 0) {
+        tell("requests that differed from their recording:\n%.*s", STR_FMT(r.drift_text));
+    }
+    if (!strict || (r.leftover == 0 && r.refused == 0 && r.drifts == 0)) {
         return EXIT_OK;
     }
     return source == SERVE_SCRIPT ? EXIT_FAILED : EXIT_MISS;
@@ -210,7 +213,8 @@ static int run(int argc, char **argv)
         .limits = SERVER_LIMITS_DEFAULT, .sessions_max = 100000, .note = on_note};
     int rc = parse(argc, argv, &f, &e);
     if (rc == 0) {
-        o.address = f.address != NULL ? f.address : "127.0.0.1";
+        bool named = f.address != NULL && strcmp(f.address, "localhost") != 0;
+        o.address = named ? f.address : "127.0.0.1";
         o.port = (uint16_t)f.port;
         rc = source_of(&f, &o, &e);
     }

@@ -132,6 +132,7 @@ struct eval_options {
     enum eval_source source;
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
+    const char *script;    /* EVAL_FAKE: played in every task in place of its own; NULL = those */
     /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
      * trial's miss adds --task where there is none. */
     const char *mend;

@@ -43,6 +43,9 @@ const char *plan_trace(const struct plan *p, const struct plan_item *item, struc
 const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
                           const char *mark, struct arena *arena);
 
+/* The script that plays a task with EVAL_FAKE; NULL = it has none. */
+const char *plan_script(const struct eval_options *o, const struct golden_task *task);
+
 /* ---- one trial ---- */
 
 struct trial;

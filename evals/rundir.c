@@ -101,13 +101,27 @@ static bool add_count(cJSON *object, const char *key, int64_t n)
                  : cJSON_AddNumberToObject(object, key, (double)n) != NULL;
 }
 
+/* A hash of the set's file, or one of the hashes of all files where it includes others. */
+static int hash_set(const struct golden_set *set, uint64_t *out, struct err *e)
+{
+    int rc = 0;
+    *out = 0;
+    for (size_t i = 0; rc == 0 && i < set->n_files; i++) {
+        struct arena *scratch = arena_new();
+        struct str text = {0};
+        rc = file_read(scratch, set->files[i], SET_BYTES_MAX, &text, e);
+        *out = hash64(*out, text);
+        arena_free(scratch);
+    }
+    return rc;
+}
+
 static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct err *e)
 {
     struct arena *scratch = arena_new();
-    struct str text = {0};
-    int rc = file_read(scratch, set->path, SET_BYTES_MAX, &text, e);
+    uint64_t hash = 0;
+    int rc = hash_set(set, &hash, e);
     if (rc == 0) {
-        uint64_t hash = hash64(0, text);
         cJSON *item = cJSON_CreateObject();
         bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
                     add_text(item, "path", set->path) &&
@@ -128,6 +142,7 @@ static bool add_source(cJSON *root, const struct eval_options *o)
 {
     return add_text(root, "source", source_name(o->source)) &&
            add_text(root, "cassettes", o->cassettes) &&
+           (o->script == NULL || add_text(root, "script", o->script)) &&
            add_text(root, "match", cassette_match_name(o->how.match)) &&
            cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
            add_text(root, "model", o->model) &&

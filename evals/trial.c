@@ -17,15 +17,31 @@ struct trial {
     const char *cassette;   /* NULL unless replaying or recording */
     const char *recording;  /* NULL unless recording: where the cassette is until all went well */
     struct rig *rig;        /* NULL = could not be started: `error` says why */
+    size_t said;            /* turns of the user that are over */
     struct err error;
     void (*done)(void *ctx);
     void *ctx;
 };
 
+/* The user speaks on as long as the model answers. */
+static bool says_more(struct trial *t)
+{
+    const struct golden_task *task = t->item->task;
+    enum run_status status;
+    if (t->rig == NULL || !rig_status(t->rig, &status) || status != RUN_COMPLETED ||
+        t->said + 1 >= task->n_turns) {
+        return false;
+    }
+    rig_say(t->rig, task->turns[++t->said]);
+    return true;
+}
+
 static void tell_done(void *arg)
 {
     struct trial *t = arg;
-    t->done(t->ctx);
+    if (!says_more(t)) {
+        t->done(t->ctx);
+    }
 }
 
 /* The session is still on the stack: hand over in the loop's next turn. */
@@ -88,7 +104,7 @@ static int start(struct trial *t, const struct plan *plan)
     struct str name = identity(t);
     struct rig_options rig = {.source = t->o->source,
                               .path = t->recording != NULL        ? t->recording
-                                      : t->o->source == EVAL_FAKE ? task->fake
+                                      : t->o->source == EVAL_FAKE ? plan_script(t->o, task)
                                                                   : t->cassette,
                               .base = t->recording != NULL ? t->cassette : NULL,
                               .how = t->o->how,
@@ -327,7 +343,7 @@ static const struct str *copy_tags(struct arena *arena, const struct golden_task
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
     *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
-                               .file = arena_cstr(arena, str_of(t->item->set->path)),
+                               .file = arena_cstr(arena, str_of(t->item->task->path)),
                                .line = t->item->task->line,
                                .task = arena_str(arena, t->item->task->id),
                                .tags = copy_tags(arena, t->item->task),

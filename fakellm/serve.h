@@ -65,12 +65,16 @@ void serve_stop(struct serve *v, void (*done)(void *arg), void *arg);
 struct serve_report {
     size_t sessions;
     size_t requests;
-    size_t refused;  /* requests that the script did not expect, or the cassette did not hold */
+    size_t refused;  /* requests that the script did not expect, or the cassette did not hold, or
+                        for whose session there is no file */
     size_t leftover; /* sessions with steps or recordings that were never asked for */
-    struct str text; /* for people, a line each */
+    size_t drifts;   /* requests that their recording answered although they differ from it */
+    struct str text; /* what was left over, for people, a line each */
+    struct str drift_text; /* the same of the drifts */
 };
 struct serve_report serve_report(struct serve *v);
 
-/* Closes everything; ERR_IO when a recording could not be written. v NULL allowed. */
+/* Closes everything; the first error of a recording that could not be begun or written. v NULL
+ * allowed. */
 int serve_free(struct serve *v, struct err *e) MUST_CHECK;
 #endif

@@ -68,7 +68,9 @@ struct serve {
     size_t n_sessions;
     size_t journals_bytes;
     struct buf report;
-    int rc; /* the first error of a recording */
+    struct buf drifts;
+    size_t unserved; /* requests for whose session there is no file */
+    int rc;          /* the first error of a recording */
     struct err error;
 };
 
@@ -89,6 +91,10 @@ void source_close(struct session *s);
 /* Appends what was left over or missed, a line each, without a last newline; nothing where all was
  * well. Returns whether there was something left over. */
 bool source_leftover(struct session *s, struct buf *out);
+
+/* Appends the requests that differed from the recordings that answered them, a line each; returns
+ * how many. */
+size_t source_drifts(struct session *s, struct buf *out);
 
 /* The request as what answers the session wants it: to the upstream's address, without what is
  * between the client and us. New parts in arena. */
@@ -114,6 +120,11 @@ void admin_request(struct serve *v, struct exchange *x, const struct http_reques
                    struct str path);
 
 /* ---- serve_facts.c: what providers tell besides replies ---- */
+
+/* Whether the provider would open its door: false with *out for a path or method that it does not
+ * have, and a key that the script does not take. */
+bool facts_admit(const struct session *s, const struct http_request *rq, struct str path,
+                 enum wire_format f, struct arena *arena, struct wire_refusal *out);
 
 /* Answers lists of models and counts of tokens; false for any other request. path begins with
  * "/v1/". */

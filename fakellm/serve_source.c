@@ -14,7 +14,8 @@ static const char *ending_of(enum serve_source source)
 /* Whether a recording goes into one file. */
 static bool is_one_cassette(const char *path)
 {
-    return str_ends(str_of(path), ".yaml") && !path_is_dir(path);
+    struct str name = str_of(path);
+    return (str_ends(name, ".yaml") || str_ends(name, ".yml")) && !path_is_dir(path);
 }
 
 static int load_cassette(const struct serve *v, const char *path, struct cassette **out,
@@ -68,7 +69,14 @@ static int target_check(const struct serve *v, struct err *e)
                       "a cassette exists already: --mode all records it anew, new_episodes adds "
                       "what it lacks, once replays it, another path keeps it");
     }
-    return 0;
+    struct cassette *there = NULL;
+    bool replays = v->options.mode == CASSETTE_ONCE || v->options.mode == CASSETTE_NEW_EPISODES;
+    int rc = 0;
+    if (replays && path_exists(v->options.path)) {
+        rc = cassette_load(v->options.path, &there, NULL, e);
+    }
+    cassette_free(there);
+    return rc;
 }
 
 int sources_load(struct serve *v, struct err *e)
@@ -275,6 +283,19 @@ bool source_leftover(struct session *s, struct buf *out)
         buf_add(out, left);
     }
     return left.n > 0;
+}
+
+size_t source_drifts(struct session *s, struct buf *out)
+{
+    struct player_report r = {0};
+    if (s->player != NULL) {
+        r = player_report(s->player);
+    }
+    if (r.drifts > 0) {
+        buf_fmt(out, "%ssession %.*s: ", out->n > 0 ? "\n" : "", STR_FMT(s->name));
+        buf_add(out, r.drift_text);
+    }
+    return r.drifts;
 }
 
 /* ---- what the upstream is asked ---- */

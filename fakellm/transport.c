@@ -82,7 +82,7 @@ static void send_piece(struct http_call *c)
 
 static struct str end_detail(const struct fake_answer *a)
 {
-    if (a->mismatch) {
+    if (a->mismatch || a->refused) {
         return a->message;
     }
     switch (a->end) {

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-static const char *const verbs[] = {"run",     "chat",     "resume", "fork",  "eval",
-                                    "golden",  "cassette", "fake",   "trace", "score",
-                                    "compare", "report",   "merge"};
+static const char *const verbs[] = {"init",  "run",     "chat",     "resume", "fork",
+                                    "eval",  "golden",  "cassette", "fake",   "trace",
+                                    "score", "compare", "report",   "merge"};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void version(void)

@@ -127,8 +127,10 @@ static void strict(void)
  */
 static void hanging(void)
 {
-    static const char question[] = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
-                                   "Content-Length: 15\r\n\r\n{\"messages\":[]}";
+    static const char question[] =
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
+        "Content-Length: 56\r\n\r\n"
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}";
     struct server s;
     const char *script = write_text(testing_dir(), "h.script.yaml",
                                     "version: 1\nsteps:\n- fault: {kind: hang, after_bytes: 9}\n");
@@ -196,6 +198,12 @@ static void beyond_loopback(void)
     CHECK_ERR(r, "holds no token");
     r = ASSAY("serve", "--script", script, "--address", "nowhere");
     CHECK_STATUS(r, 2);
+    r = ASSAY("serve", "--record", dir, "--upstream", "nowhere");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "assay: --upstream wants an address");
+    struct server s;
+    SERVE(&s, "--script", script, "--address", "localhost");
+    CHECK_STATUS(server_end(&s), 0);
 }
 
 /* ---- record and replay ---- */
@@ -355,6 +363,82 @@ static void folder(void)
     CHECK_TEXT(r->out, "So be it.\nSo be it.\n");
 }
 
+/* What another matching answered although it differs is told, and with --strict an error. */
+static void drifts(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script",
+          write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n"));
+    CHECK_STATUS(record_one(&s, cassette, "all", "a"), 0);
+    CHECK_STATUS(server_end(&s), 0);
+    const struct ran *r = ASSAY("replay", "--match", "order", cassette, "--", PROGRAM, "run",
+                                "--model", "fake-1", "b");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "So be it.\n");
+    CHECK_ERR(r, "session main: interaction 1: messages[0].content: recorded \"a\", sent \"b\"");
+    r = ASSAY("replay", "--match", "order", "--strict", cassette, "--", PROGRAM, "run", "--model",
+              "fake-1", "b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("to record it anew: assay record -o %s --mode all -- ", cassette));
+}
+
+/* A session that no file answers, or that cannot be recorded, is not for the program alone to see.
+ */
+static void unserved(void)
+{
+    const char *dir = testing_dir();
+    const char *broken = write_text(dir, "broken.yaml", "no cassette\n");
+    const char *command = "\"$0\" run --base-url \"$ASSAY_BASE_URL/s/other/v1\" --model fake-1 a; "
+                          "exit 0";
+    mkdir(path_of("%s/all", dir), 0700);
+    write_text(dir, "all/main.yaml", "version: 1\ninteractions: []\n");
+    const struct ran *r =
+        ASSAY("replay", path_of("%s/all", dir), "--", "sh", "-c", command, PROGRAM);
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "/other.yaml for session");
+    CHECK_ERR(r, "/all --mode new_episodes -- sh -c ");
+    r = ASSAY("record", "-o", path_of("%s/c.yaml", dir), "--", "sh", "-c", command, PROGRAM);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "for sessions of their own name a folder");
+    r = ASSAY("record", "-o", broken, "--mode", "once", "--", "sh", "-c", "echo begun");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    r = ASSAY("record", "-o", path_of("%s/tests", dir), "--", "sh", "-c", "echo begun");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "ends with .yaml");
+    CHECK_ONE_LINE(r);
+}
+
+/* Without a terminal nobody else tells the program of SIGINT. */
+static void interrupted(void)
+{
+    char byte;
+    const char *dir = testing_dir();
+    const char *cassette = write_text(dir, "c.yaml", "version: 1\ninteractions: []\n");
+    const char *fifo = path_of("%s/ready", dir);
+    struct program_options o = {.program = "/usr/bin/setsid", .out = fifo};
+    struct program_running p;
+    if (access(o.program, X_OK) != 0) {
+        testing_skip("there is no setsid");
+        return;
+    }
+    CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    program_start((const char *const[]){PROGRAM, "replay", cassette, "--", "sh", "-c",
+                                        "trap 'exit 1' INT; echo; while :; do sleep 0.01; done",
+                                        NULL},
+                  &o, &p);
+    fcntl(fd, F_SETFL, 0);
+    while (read(fd, &byte, 1) != 1) {
+    }
+    kill(p.pid, SIGINT);
+    const struct ran *r = program_wait(&p);
+    close(fd);
+    CHECK_STATUS(r, 1);
+}
+
 TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"serve_strict_tells_what_was_left_over_or_refused", strict},
       {"serve_ends_at_once_with_a_second_signal", hanging},
@@ -366,4 +450,7 @@ TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"record_replays_or_adds_to_what_is_there_as_its_mode_says", modes},
       {"replay_ends_with_the_command_that_mends_its_recording", mends},
       {"record_calls_the_endpoint_as_its_flags_say", live_settings},
-      {"record_into_a_folder_makes_a_file_a_session", folder})
+      {"record_into_a_folder_makes_a_file_a_session", folder},
+      {"replay_tells_what_differed_from_its_recording", drifts},
+      {"record_and_replay_fail_where_a_session_is_not_served", unserved},
+      {"replay_passes_on_an_interrupt_that_no_terminal_told", interrupted})
