@@ -21,10 +21,26 @@ struct str cassette_url_path(struct str uri)
     return str_slice(uri, from, end);
 }
 
+/* A path behind its first segment that names a version (v1, v1beta), where there is one: what
+ * stands before it is the gateway's. */
+static struct str behind_version(struct str path)
+{
+    for (size_t at = 0; at + 2 < path.n; at++) {
+        char digit = path.p[at + 2];
+        if (path.p[at] == '/' && path.p[at + 1] == 'v' && digit >= '0' && digit <= '9') {
+            struct str rest = str_slice(path, at + 1, path.n);
+            rest = str_slice(rest, str_find(rest, STR("/")), rest.n);
+            return rest.n > 1 ? rest : path;
+        }
+    }
+    return path;
+}
+
 struct str cassette_request_path(struct str uri)
 {
     enum wire_format format;
-    return wire_of_url(uri, &format) ? str_of(wire_path(format)) : cassette_url_path(uri);
+    return wire_of_url(uri, &format) ? str_of(wire_path(format))
+                                     : behind_version(cassette_url_path(uri));
 }
 
 /* The body as canonical JSON, what equals its absence left out. */

@@ -243,6 +243,7 @@ static int out_check(const char *out, struct err *e)
 static int set_upstream(const char *flag, struct serve_options *o, struct err *e)
 {
     int rc = 0;
+    o->as_clients = flag == NULL;
     o->upstream[WIRE_CHAT] = o->upstream[WIRE_RESPONSES] = str_of(
         upstream_of(flag, "OPENAI_BASE_URL", "OPENAI_API_BASE", "https://api.openai.com/v1"));
     o->upstream[WIRE_MESSAGES] = str_of(

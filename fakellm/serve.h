@@ -28,8 +28,12 @@ struct serve_options {
                             goes nowhere else); n 0 = nothing */
     enum serve_source source;
     const char *path;
-    struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; /v1 at their end is
-                               not doubled; none may be this server */
+    struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; none may be this
+                               server. /v1 at their end is not doubled; where one of OpenAI's
+                               formats names another version (…/v1beta/openai) or has a query, /v1
+                               is not put behind it */
+    bool as_clients;        /* SERVE_RECORD: those of OpenAI's formats are as its clients name them:
+                               /v1 is never put behind them */
     struct transport_limits deadlines; /* SERVE_RECORD: of its calls; bodies may be of any size */
     bool limited;                      /* SERVE_RECORD: by the loop's limiter (drive/limiter.h) */
     const struct http_header *headers; /* SERVE_RECORD: sent in the place of the client's of the

@@ -370,6 +370,18 @@ static void add_headers(const struct serve_options *o, const struct http_request
     out->n_headers = kept;
 }
 
+/* Whether a segment of a base URL is a version, as v1 or v1beta. */
+static bool names_version(struct str base)
+{
+    for (size_t at = str_find(base, STR("://")) + 3; at + 2 < base.n; at++) {
+        char digit = base.p[at + 2];
+        if (base.p[at] == '/' && base.p[at + 1] == 'v' && digit >= '0' && digit <= '9') {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct http_request source_request(const struct session *s, const struct http_request *rq,
                                    enum wire_format f, struct arena *arena)
 {
@@ -384,7 +396,8 @@ struct http_request source_request(const struct session *s, const struct http_re
     while (str_ends(base, "/")) {
         base.n--;
     }
-    bool doubled = str_ends(base, "/v1") && str_starts(rq->url, "/v1/");
+    bool whole = f != WIRE_MESSAGES && (o->as_clients || query.n > 0 || names_version(base));
+    bool doubled = (whole || str_ends(base, "/v1")) && str_starts(rq->url, "/v1/");
     struct str path = str_slice(rq->url, doubled ? 3 : 0, rq->url.n);
     bool two = query.n > 0 && str_find(path, STR("?")) != SIZE_MAX;
     out.url = arena_printf(arena, "%.*s%.*s%s%.*s", STR_FMT(base), STR_FMT(path), two ? "&" : "",

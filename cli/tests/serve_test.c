@@ -439,6 +439,44 @@ static void interrupted(void)
     CHECK_STATUS(r, 1);
 }
 
+/* An endpoint below another path than /v1, as of Gemini or a gateway, is asked where the program
+ * itself would ask it; and what else it serves replays too. */
+static void other_paths(void)
+{
+    static const struct {
+        const char *base, *option, *asked;
+    } cases[] = {
+        {"/s/a/v1beta/openai/", NULL, "/v1beta/openai/chat/completions"},
+        {"/s/a/api/v3", NULL, "/api/v3/chat/completions"},
+        {"/s/a", NULL, "/chat/completions"},
+        {"/s/a?api-version=1", NULL, "/chat/completions?api-version=1"},
+        {"/s/a/api/v3", "--upstream", "/api/v3/chat/completions"},
+        {"/s/a", "--upstream", "/v1/chat/completions"},
+    };
+    static const char command[] = "curl -s -d '{}' \"$OPENAI_BASE_URL/chat/completions\"; "
+                                  "curl -s \"$OPENAI_BASE_URL/models\"";
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct server s;
+        const char *dir = testing_dir();
+        const char *cassette = path_of("%s/c.yaml", dir);
+        SERVE(&s, "--script",
+              write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So.}\n"));
+        const char *base = path_of("%s%s", s.url, cases[i].base);
+        const char *more[] = {path_of("OPENAI_BASE_URL=%s", base), NULL};
+        struct program_options o = {.more = cases[i].option == NULL ? more : NULL};
+        const char *option = cases[i].option == NULL ? "--mode" : cases[i].option;
+        CHECK_STATUS(ASSAY_WITH(&o, "record", "-o", cassette, option,
+                                cases[i].option == NULL ? "all" : base, "--", "sh", "-c", command),
+                     0);
+        const char *got = read_text(cassette, NULL);
+        CU_ASSERT_PTR_NOT_NULL(strstr(got, path_of("uri: %s/s/a%s\n", s.url, cases[i].asked)));
+        CHECK_STATUS(server_end(&s), 0);
+        if (strstr(cases[i].base, "/v3") != NULL) {
+            CHECK_STATUS(ASSAY("replay", "--strict", cassette, "--", "sh", "-c", command), 0);
+        }
+    }
+}
+
 TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"serve_strict_tells_what_was_left_over_or_refused", strict},
       {"serve_ends_at_once_with_a_second_signal", hanging},
@@ -451,6 +489,7 @@ TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"replay_ends_with_the_command_that_mends_its_recording", mends},
       {"record_calls_the_endpoint_as_its_flags_say", live_settings},
       {"record_into_a_folder_makes_a_file_a_session", folder},
+      {"record_asks_where_the_program_itself_would", other_paths},
       {"replay_tells_what_differed_from_its_recording", drifts},
       {"record_and_replay_fail_where_a_session_is_not_served", unserved},
       {"replay_passes_on_an_interrupt_that_no_terminal_told", interrupted})
