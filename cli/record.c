@@ -41,6 +41,7 @@ static const char replay_help[] =
     "usage: assay replay CASSETTE_OR_FOLDER [options] -- COMMAND...\n"
     "\n"
     "Its output and exit status pass through, but a request that is not recorded makes it 3.\n"
+    "OPENAI_API_KEY and ANTHROPIC_API_KEY, which SDKs want, are made up where there are none.\n"
     "\n"
     "  --strict            recordings that were not used make it 3, too, and requests that differ\n"
     "                      from theirs (--match order, relaxed)\n"
@@ -88,9 +89,24 @@ static void on_signal(void *arg, int signal)
     }
 }
 
+/* The official SDKs do not begin without a key, and a replay needs none. Adds one for each provider
+ * that has none, at variables[n]; returns how many there are then. */
+static size_t add_keys(struct child_variable *variables, size_t n)
+{
+    static const char *const names[] = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *set = getenv(names[i]);
+        if (set == NULL || set[0] == '\0') {
+            variables[n++] = (struct child_variable){names[i], "none-in-a-replay"};
+        }
+    }
+    return n;
+}
+
 /* Runs the command against the server, to its end; its exit status. Only a failure to start it is
  * an error. */
-static int run_command(struct wrapped *w, const struct serve *v, char **argv, struct err *e)
+static int run_command(struct wrapped *w, const struct serve *v, bool replay, char **argv,
+                       struct err *e)
 {
     struct arena *arena = arena_new();
     const char *root = arena_printf(arena, "%.*s", STR_FMT(serve_url(v))).p;
@@ -99,7 +115,8 @@ static int run_command(struct wrapped *w, const struct serve *v, char **argv, st
     direct = arena_printf(arena, "%s%s127.0.0.1", direct != NULL ? direct : "",
                           direct != NULL && direct[0] != '\0' ? "," : "")
                  .p;
-    const struct child_variable variables[] = {
+    enum { SET = 8, WITH_KEYS = SET + 2 };
+    struct child_variable variables[WITH_KEYS] = {
         {"OPENAI_BASE_URL", v1},      {"OPENAI_API_BASE", v1},     {"OPENAI_API_HOST", root},
         {"ANTHROPIC_BASE_URL", root}, {"ANTHROPIC_API_URL", root}, {"ASSAY_BASE_URL", root},
         {"NO_PROXY", direct},         {"no_proxy", direct}, /* we are no further than this machine
@@ -109,7 +126,7 @@ static int run_command(struct wrapped *w, const struct serve *v, char **argv, st
         .loop = w->loop,
         .argv = argv,
         .variables = variables,
-        .n_variables = sizeof variables / sizeof variables[0],
+        .n_variables = replay ? add_keys(variables, SET) : SET,
         .ctx = w,
         .ended = on_ended,
     };
@@ -171,7 +188,7 @@ static int wrap(struct serve_options *o, const struct live *live, bool strict, c
     o->sessions_max = 100000;
     int rc = serve_new(o, &v, &e);
     if (rc == 0) {
-        rc = run_command(&w, v, argv, &e);
+        rc = run_command(&w, v, o->source == SERVE_REPLAY, argv, &e);
     }
     int status = rc == 0 ? status_of(v, o, strict, w.status, argv) : tell_error(&e);
     if (serve_free(v, &e) != 0) {

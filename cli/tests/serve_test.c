@@ -411,6 +411,21 @@ static void unserved(void)
     CHECK_ONE_LINE(r);
 }
 
+/* The official SDKs want a key, also where it goes nowhere. */
+static void keys(void)
+{
+    const char *dir = testing_dir();
+    const char *cassette = write_text(dir, "c.yaml", "version: 1\ninteractions: []\n");
+    static const char command[] = "echo \"$OPENAI_API_KEY,$ANTHROPIC_API_KEY\"";
+    static const char *const more[] = {"OPENAI_API_KEY=", "ANTHROPIC_API_KEY=own", NULL};
+    struct program_options o = {.more = more};
+    CHECK_TEXT(ASSAY_WITH(&o, "replay", cassette, "--", "sh", "-c", command)->out,
+               "none-in-a-replay,own\n");
+    CHECK_TEXT(
+        ASSAY_WITH(&o, "record", "-o", path_of("%s/d.yaml", dir), "--", "sh", "-c", command)->out,
+        ",own\n");
+}
+
 /* Without a terminal nobody else tells the program of SIGINT. */
 static void interrupted(void)
 {
@@ -492,4 +507,5 @@ TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"record_asks_where_the_program_itself_would", other_paths},
       {"replay_tells_what_differed_from_its_recording", drifts},
       {"record_and_replay_fail_where_a_session_is_not_served", unserved},
+      {"replay_makes_up_keys_where_there_are_none", keys},
       {"replay_passes_on_an_interrupt_that_no_terminal_told", interrupted})
