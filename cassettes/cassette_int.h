@@ -176,8 +176,9 @@ struct key {
 /* The part of a URL behind its host, without query and fragment. A view of uri. */
 struct str cassette_url_path(struct str uri);
 
-/* chat/completions, responses, messages; for other URLs the whole path without its query. A view
- * of uri or static. */
+/* chat/completions, responses, messages; for other URLs the path behind the segment of a version,
+ * without its query: of …/v1/models?a=b it is /models, whatever gateway it went through. A view of
+ * uri or static. */
 struct str cassette_request_path(struct str uri);
 
 /* The body as it is compared, into out: canonical JSON without the provider's defaults, or the

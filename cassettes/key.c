@@ -4,6 +4,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+enum { BOUNDARY_MAX = 72 }; /* with the hyphens before it */
+
 struct str cassette_url_path(struct str uri)
 {
     size_t scheme = str_find(uri, STR("://"));
@@ -19,10 +21,26 @@ struct str cassette_url_path(struct str uri)
     return str_slice(uri, from, end);
 }
 
+/* A path behind its first segment that names a version (v1, v1beta), where there is one: what
+ * stands before it is the gateway's. */
+static struct str behind_version(struct str path)
+{
+    for (size_t at = 0; at + 2 < path.n; at++) {
+        char digit = path.p[at + 2];
+        if (path.p[at] == '/' && path.p[at + 1] == 'v' && digit >= '0' && digit <= '9') {
+            struct str rest = str_slice(path, at + 1, path.n);
+            rest = str_slice(rest, str_find(rest, STR("/")), rest.n);
+            return rest.n > 1 ? rest : path;
+        }
+    }
+    return path;
+}
+
 struct str cassette_request_path(struct str uri)
 {
     enum wire_format format;
-    return wire_of_url(uri, &format) ? str_of(wire_path(format)) : cassette_url_path(uri);
+    return wire_of_url(uri, &format) ? str_of(wire_path(format))
+                                     : behind_version(cassette_url_path(uri));
 }
 
 /* The body as canonical JSON, what equals its absence left out. */
@@ -37,12 +55,44 @@ static void add_canonical(struct str uri, const struct val *json, struct buf *ou
     arena_free(arena);
 }
 
+/* What divides the parts of a form, which its client drew by lot (RFC 2046 5.1.1); n 0 = the body
+ * is no form. */
+static struct str form_boundary(struct str body)
+{
+    struct str line = str_slice(body, 0, str_find(body, STR("\r\n")));
+    struct str rest = body;
+    while (str_ends(rest, "\r\n")) {
+        rest.n -= 2;
+    }
+    bool form = str_starts(line, "--") && line.n > 2 && line.n <= BOUNDARY_MAX &&
+                rest.n >= line.n + 2 && str_ends(rest, "--") &&
+                str_eq(str_slice(rest, rest.n - line.n - 2, rest.n - 2), line);
+    return form ? line : STR("");
+}
+
+static void add_without(struct str body, struct str boundary, struct buf *out)
+{
+    while (boundary.n > 0) {
+        size_t at = str_find(body, boundary);
+        buf_add(out, str_slice(body, 0, at));
+        if (at == SIZE_MAX) {
+            return;
+        }
+        buf_addz(out, "--");
+        body = str_slice(body, at + boundary.n, body.n);
+    }
+    buf_add(out, body);
+}
+
 void cassette_meaning(struct str uri, struct str body, const struct val *json, struct buf *out)
 {
     struct buf plain = {0};
     if (json == NULL) {
-        cassette_redact_text(body, &plain);
+        struct buf form = {0};
+        add_without(body, form_boundary(body), &form);
+        cassette_redact_text(buf_str(&form), &plain);
         cassette_forget_ids(buf_str(&plain), out);
+        buf_free(&form);
         buf_free(&plain);
         return;
     }
@@ -83,11 +133,29 @@ static void add_place(struct buf *b, struct str method, struct str uri)
     buf_char(b, '\0');
 }
 
+/* The query of a URL that is none of a model's formats: there it says what is asked for.
+ * Credentials redacted as in a file. */
+static void add_query(struct buf *b, struct str uri)
+{
+    enum wire_format format;
+    size_t at = str_find(uri, STR("?"));
+    if (at == SIZE_MAX || wire_of_url(uri, &format)) {
+        return;
+    }
+    struct buf plain = {0};
+    cassette_redact_url(str_slice(uri, 0, str_find(uri, STR("#"))), &plain);
+    struct str query = str_slice(buf_str(&plain), str_find(buf_str(&plain), STR("?")), plain.n);
+    cassette_forget_ids(query, b);
+    buf_char(b, '\0');
+    buf_free(&plain);
+}
+
 struct key cassette_key_by(const struct rules *rules, struct str method, struct str uri,
                            struct str body, const struct val *json)
 {
     struct buf b = {0};
     add_place(&b, method, uri);
+    add_query(&b, uri);
     cassette_meaning_by(rules, uri, body, json, &b);
     struct key key = hashed(&b);
     buf_free(&b);
@@ -98,6 +166,7 @@ struct key cassette_key_as_sent(struct str method, struct str uri, const struct 
 {
     struct buf b = {0};
     add_place(&b, method, uri);
+    add_query(&b, uri);
     add_canonical(uri, json, &b);
     struct key key = hashed(&b);
     buf_free(&b);

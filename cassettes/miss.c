@@ -141,7 +141,11 @@ static void add_nearest(struct buf *out, struct player *p, const struct asked *a
     i = player_nearest(p, place, a, true);
     struct difference d = differences(p, &items[i], a);
     buf_fmt(out, "nearest is interaction %u%s: ", items[i].n, p->used[i] ? " (used already)" : "");
-    add_difference(out, &items[i], a, &d);
+    if (d.count == 0) { /* what is left of a key */
+        buf_addz(out, "the query of its URL differs");
+    } else {
+        add_difference(out, &items[i], a, &d);
+    }
     cassette_difference_free(&d);
 }
 

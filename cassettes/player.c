@@ -359,6 +359,14 @@ static void stop_call(struct transport *t, struct http_call *call)
     free_call(call);
 }
 
+/* What is recorded is there in full. */
+static void pause_call(struct transport *t, struct http_call *call, bool paused)
+{
+    if (call->live != NULL) {
+        http_pause(((struct player_transport *)t)->player->o.live, call->live, paused);
+    }
+}
+
 /* The player owns it. */
 static void free_transport(struct transport *t)
 {
@@ -494,7 +502,8 @@ static void free_toolbox(struct toolbox *t)
 
 /* ---- the player ---- */
 
-static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
+static const struct transport_ops transport_ops = {start_call, stop_call, free_transport,
+                                                   pause_call};
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
 
 const char *cassette_match_name(enum cassette_match match)

@@ -6,7 +6,18 @@
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"
 
+#include <assert.h>
 #include <stdlib.h>
+
+enum {
+    CUT_BYTES = 1 << 20, /* kept of a body beyond CASSETTE_BODY_MAX */
+    CHUNKS_MAX = 1 << 20 /* of a body */
+};
+
+static_assert(CASSETTE_BODY_MAX == 64 << 20 && CUT_BYTES == 1 << 20, "as the text says");
+static const char cut_detail[] =
+    "the recording ends here: the answer went on beyond the 64 MiB that a cassette takes, and its "
+    "beginning (at most 1 MiB) was kept";
 
 /* One HTTP call under way, outside and inside. */
 struct http_call {
@@ -19,6 +30,7 @@ struct http_call {
     struct interaction it;
     struct buf body;
     struct buf chunks; /* struct cassette_chunk */
+    bool cut;          /* the body was too large: what is kept is its beginning */
 };
 
 struct tool_run {
@@ -53,8 +65,10 @@ struct recorder {
     struct recording_transport *transports;
     struct recording_toolbox *toolboxes;
     bool abandoned; /* what is stopped from now on is not written */
+    size_t before;  /* interactions of the cassette that is gone on with */
     size_t written;
-    int rc; /* the first error */
+    size_t first_cut; /* the interaction whose body was cut first; 0 = none */
+    int rc;           /* the first error */
     struct err error;
 };
 
@@ -129,16 +143,15 @@ static void write_call(struct http_call *call, enum http_end end, struct str det
     struct recorder *r = call->t->r;
     struct interaction *it = &call->it;
     it->body = buf_str(&call->body);
-    it->ended = end;
-    it->detail = detail;
+    it->ended = call->cut ? HTTP_RESET : end;
+    it->detail = call->cut ? str_of(cut_detail) : detail;
     take_chunks(call);
     int rc = cassette_undo_coding(it, call->arena, NULL);
     (void)rc; /* a damaged body is kept as it came */
-    if (call->body.truncated && r->rc == 0) {
-        r->rc = err_set(&r->error, ERR_NET, "a body over %d MiB was not recorded",
-                        CASSETTE_BODY_MAX >> 20);
-    }
     append_interaction(r, it);
+    if (call->cut && r->first_cut == 0) {
+        r->first_cut = r->before + r->written;
+    }
 }
 
 static void on_head(void *ctx, int status, struct str reason, const struct http_header *headers,
@@ -152,13 +165,49 @@ static void on_head(void *ctx, int status, struct str reason, const struct http_
     call->sink.head(call->sink.ctx, status, reason, headers, n_headers);
 }
 
+/* Of a body that is too large the beginning is kept: the rest would fill the memory of a client
+ * that reads on and on. */
+static void cut(struct http_call *call)
+{
+    struct buf kept = {0};
+    struct cassette_chunk *chunks = (struct cassette_chunk *)(void *)call->chunks.p;
+    size_t n = 0;
+    for (int64_t left = CUT_BYTES; left > 0 && n < call->chunks.n / sizeof *chunks; n++) {
+        chunks[n].bytes = chunks[n].bytes < left ? chunks[n].bytes : left;
+        left -= chunks[n].bytes;
+    }
+    call->chunks.n = n * sizeof *chunks;
+    buf_add(&kept, str_slice(buf_str(&call->body), 0, CUT_BYTES));
+    buf_free(&call->body);
+    call->body = kept;
+    call->cut = true;
+}
+
+/* One piece more; where there are very many, the last one grows. */
+static void add_chunk(struct http_call *call, size_t bytes)
+{
+    int64_t at = (int64_t)sched_now(call->t->r->sched) - call->it.at_ms;
+    size_t n = call->chunks.n / sizeof(struct cassette_chunk);
+    if (n == CHUNKS_MAX) {
+        struct cassette_chunk *last = (struct cassette_chunk *)(void *)call->chunks.p + n - 1;
+        *last = (struct cassette_chunk){at, last->bytes + (int64_t)bytes};
+        return;
+    }
+    struct cassette_chunk chunk = {at, (int64_t)bytes};
+    buf_add(&call->chunks, (struct str){(const char *)&chunk, sizeof chunk});
+}
+
 static void on_body(void *ctx, struct str piece)
 {
     struct http_call *call = ctx;
-    struct cassette_chunk chunk = {(int64_t)sched_now(call->t->r->sched) - call->it.at_ms,
-                                   (int64_t)piece.n};
-    buf_add(&call->body, piece);
-    buf_add(&call->chunks, (struct str){(const char *)&chunk, sizeof chunk});
+    if (!call->cut) {
+        buf_add(&call->body, piece);
+        if (call->body.truncated) {
+            cut(call);
+        } else {
+            add_chunk(call, piece.n);
+        }
+    }
     call->sink.body(call->sink.ctx, piece);
 }
 
@@ -208,6 +257,11 @@ static void stop_call(struct transport *base, struct http_call *call)
         write_call(call, HTTP_STOPPED, STR(""));
     }
     free_call(call);
+}
+
+static void pause_call(struct transport *base, struct http_call *call, bool paused)
+{
+    http_pause(((struct recording_transport *)base)->inner, call->inner, paused);
 }
 
 /* The recorder owns it. */
@@ -332,7 +386,8 @@ static void free_toolbox(struct toolbox *t)
 
 /* ---- the recorder ---- */
 
-static const struct transport_ops transport_ops = {start_call, stop_call, free_transport};
+static const struct transport_ops transport_ops = {start_call, stop_call, free_transport,
+                                                   pause_call};
 static const struct toolbox_ops toolbox_ops = {start_run, stop_run, free_toolbox};
 
 /* A recording's folders are made as needed; a folder is no recording. */
@@ -469,6 +524,7 @@ int recorder_new(const struct recorder_options *o, struct recorder **out, struct
 {
     struct recorder *r = mem_zero(sizeof *r);
     r->sched = o->sched;
+    r->before = o->after != NULL ? o->after->n : 0;
     int rc = o->after != NULL ? go_on(r, o, e) : start_file(r, o, e);
     if (rc != 0) {
         free(r);
@@ -523,6 +579,11 @@ int recorder_close(struct recorder *r, struct err *e)
         free(t);
     }
     int rc = r->rc;
+    if (rc == 0 && r->first_cut > 0) {
+        rc = err_set(&r->error, ERR_NET,
+                     "interaction %zu is cut in the recording: its answer went on beyond %d MiB",
+                     r->first_cut, CASSETTE_BODY_MAX >> 20);
+    }
     struct err late;
     int closed = appender_close(r->file, &late);
     if (rc == 0 && closed != 0) {

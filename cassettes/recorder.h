@@ -49,6 +49,6 @@ void recorder_abandon(struct recorder *r);
 size_t recorder_count(const struct recorder *r);
 /* Flushes and closes; frees r. Calls still open are stopped and (unless it was abandoned) recorded
  * so: the inner seams must still live. ERR_IO when something could not be written, ERR_NET when a
- * body was too large, also earlier: the session never notices. */
+ * body was too large and so was cut, also earlier: the session never notices. */
 int recorder_close(struct recorder *r, struct err *e) MUST_CHECK;
 #endif

@@ -4,6 +4,7 @@
 #include "kernel/base/base64.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
+#include "kernel/base/yaml.h"
 #include "kernel/drive/endpoint.h"
 
 #include <stdlib.h>
@@ -19,17 +20,6 @@ enum text_form {
     TEXT_BYTES    /* no UTF-8: !!binary */
 };
 
-/* Characters that both YAML versions allow as they are and take for no line break. Others need an
- * escape. Sources: YAML 1.1 5.1 and 5.4, YAML 1.2.2 5.1, PyYAML's reader. */
-static bool is_printable(uint32_t code)
-{
-    if (code < 0x20) {
-        return code == '\t';
-    }
-    return code < 0x7f || (code >= 0xa0 && code != 0x2028 && code != 0x2029 && code != 0xfeff &&
-                           code != 0xfffe && code != 0xffff);
-}
-
 static enum text_form form_of(struct str s)
 {
     if (utf8_invalid_at(s) != SIZE_MAX) {
@@ -41,7 +31,7 @@ static enum text_form form_of(struct str s)
         uint32_t code = utf8_next(s, &at);
         if (code == '\n') {
             lines = true;
-        } else if (!is_printable(code)) {
+        } else if (!yaml_is_printable(code)) {
             return TEXT_ESCAPED;
         } else {
             visible = visible || (code != ' ' && code != '\t');
@@ -64,7 +54,7 @@ static void add_double(struct buf *out, struct str s)
         case '\r': buf_addz(out, "\\r"); break;
         case '\t': buf_addz(out, "\\t"); break;
         default:
-            if (is_printable(code)) {
+            if (yaml_is_printable(code)) {
                 buf_add(out, str_slice(s, from, at));
             } else {
                 buf_fmt(out, code < 0x100 ? "\\x%02X" : "\\u%04X", (unsigned)code);
@@ -245,21 +235,6 @@ static void add_block(struct buf *out, struct str s, unsigned indent)
     }
 }
 
-/* JSON text with the characters that a literal block cannot hold as JSON escapes: they stand only
- * inside strings. */
-static void add_json_printable(struct buf *out, struct str json)
-{
-    for (size_t at = 0; at < json.n;) {
-        size_t from = at;
-        uint32_t code = utf8_next(json, &at);
-        if (code == '\n' || is_printable(code)) {
-            buf_add(out, str_slice(json, from, at));
-        } else {
-            buf_fmt(out, "\\u%04x", (unsigned)code);
-        }
-    }
-}
-
 /* A request's body as it is stored: pretty JSON with a newline where it is a JSON object or list.
  */
 static void stored_request(const struct interaction *it, struct buf *out)
@@ -276,7 +251,7 @@ static void stored_request(const struct interaction *it, struct buf *out)
         struct buf pretty = {0};
         struct buf printable = {0};
         json_add_pretty(&pretty, json);
-        add_json_printable(&printable, buf_str(&pretty));
+        yaml_add_json(&printable, buf_str(&pretty));
         cassette_redact_json(buf_str(&printable), out);
         buf_char(out, '\n');
         buf_free(&pretty);
@@ -304,9 +279,9 @@ static bool keeps_request_header(struct str name)
 /* Date only beside Retry-After, which may be a date that is read against it. */
 static bool keeps_header(const struct interaction *it, struct str name)
 {
-    static const char *const names[] = {"content-type",         "content-encoding", "retry-after",
-                                        "retry-after-ms",       "x-request-id",     "request-id",
-                                        "openai-processing-ms", "x-should-retry",   NULL};
+    static const char *const names[] = {
+        "content-type", "content-encoding",     "retry-after",    "retry-after-ms", "x-request-id",
+        "request-id",   "openai-processing-ms", "x-should-retry", "location",       NULL};
     if (str_is_nocase(name, "date")) {
         return http_header_get(it->headers, it->n_headers, "retry-after").p != NULL;
     }
@@ -319,11 +294,12 @@ static void add_header_values(struct buf *out, const struct http_header *headers
 {
     struct buf plain = {0};
     const char *comma = "";
+    bool url = str_is_nocase(headers[first].name, "location"); /* may be signed */
     buf_char(out, '[');
     for (size_t i = first; i < n; i++) {
         if (str_cmp(headers[i].name, headers[first].name) == 0) {
             buf_clear(&plain);
-            cassette_redact_text(headers[i].value, &plain);
+            (void)(url ? cassette_redact_url : cassette_redact_text)(headers[i].value, &plain);
             buf_addz(out, comma);
             add_word(out, buf_str(&plain));
             comma = ", ";

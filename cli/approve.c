@@ -16,6 +16,7 @@ enum { DECISIONS_BYTES_MAX = 16 << 20, ARGUMENTS_SHOWN = 1000, ANSWER_BYTES = 25
 
 /* A line of the file of decisions. */
 struct rule {
+    uint32_t line;
     struct str tool;
     struct arg_match *when; /* NULL = any arguments */
     enum decision decision;
@@ -24,6 +25,7 @@ struct rule {
 struct approver {
     struct loop *loop;
     struct arena *arena;
+    const char *file; /* of decisions, in arena; NULL = none */
     struct rule *rules;
     size_t n_rules;
     struct rig *rig;    /* that waits for an answer of the terminal; NULL = nobody does */
@@ -42,6 +44,7 @@ static int read_rule(struct doc d, const struct val *v, struct rule *out, struct
     static const char *const decisions[] = {"allow", "deny", "always", NULL};
     const struct val *when = NULL;
     int decision = -1;
+    out->line = v->line;
     int rc = doc_keys(d, v, "a decision", keys, e);
     if (rc == 0) {
         rc = doc_str(d, v, "tool", DOC_REQUIRED, &out->tool, e);
@@ -66,6 +69,7 @@ static int read_rules(struct approver *a, const char *path, struct err *e)
 {
     static const char *const keys[] = {"version", "decisions", NULL};
     struct doc d = {a->arena, arena_cstr(a->arena, str_of(path))};
+    a->file = d.file;
     struct str text;
     struct val *root;
     const struct val *list = NULL;
@@ -95,6 +99,37 @@ int approver_new(struct loop *loop, const char *decisions, struct approver **out
     }
     *out = a;
     return 0;
+}
+
+/* A decision that something else goes before: one that denies would be thought to hold. */
+static void tell_idle(const struct approver *a, const struct rule *r, const struct tool_spec *tool,
+                      const enum tier_policy *tiers)
+{
+    static const char *const tier_words[] = {"read", "write", "danger"};
+    bool denies = r->decision == DECIDED_DENY;
+    if (tool == NULL) {
+        tell("%s:%u: warning: no tool of this run is called %.*s", a->file, (unsigned)r->line,
+             STR_FMT(r->tool));
+    } else if (tiers[tool->tier] == (denies ? TIER_POLICY_ALLOW : TIER_POLICY_DENY)) {
+        tell("%s:%u: warning: calls of %.*s are %s unasked, whatever stands here; --approve %s=ask "
+             "asks",
+             a->file, (unsigned)r->line, STR_FMT(r->tool), denies ? "allowed" : "denied",
+             tier_words[tool->tier]);
+    }
+}
+
+void approver_check(const struct approver *a, const struct toolset *tools,
+                    const enum tier_policy *tiers)
+{
+    size_t n = 0;
+    const struct tool_spec *specs = toolset_specs(tools, &n);
+    for (size_t i = 0; i < a->n_rules; i++) {
+        const struct tool_spec *tool = NULL;
+        for (size_t k = 0; k < n && tool == NULL; k++) {
+            tool = str_eq(specs[k].name, a->rules[i].tool) ? &specs[k] : NULL;
+        }
+        tell_idle(a, &a->rules[i], tool, tiers);
+    }
 }
 
 void approver_free(struct approver *a)

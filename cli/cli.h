@@ -31,8 +31,9 @@ struct sub_verb {
  * are. */
 int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int argc, char **argv);
 
-extern const struct verb verb_run, verb_chat, verb_resume, verb_fork, verb_eval, verb_golden,
-    verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace;
+extern const struct verb verb_run, verb_init, verb_chat, verb_resume, verb_fork, verb_eval,
+    verb_golden, verb_cassette, verb_fake, verb_serve, verb_record, verb_replay, verb_trace,
+    verb_score, verb_compare, verb_report, verb_merge;
 
 /* ---- run.c ---- */
 
@@ -68,6 +69,17 @@ int resume_end(const struct resumed *r, const char *trace);
 
 /* Says on stderr what of the log is left out. */
 void resume_tell(const struct resumed *r);
+
+/* ---- rescore.c ---- */
+
+/* `assay score RUN`. */
+int score_run(int argc, char **argv);
+
+/* ---- eval.c ---- */
+
+/* Appends a line a trial, then the summary with its figures; `more` are members that follow, with
+ * their commas; NULL = none. */
+void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more);
 
 /* ---- trace_check.c ---- */
 
@@ -122,8 +134,9 @@ int temperature_check(const char *text, struct err *e) MUST_CHECK;
 
 /* Checks that an option's text (NULL allowed) is UTF-8, as logs and requests must be. ERR_USAGE. */
 int text_check(const char *option, const char *text, struct err *e) MUST_CHECK;
-/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. ERR_USAGE. */
-int base_url_check(struct str url, struct err *e) MUST_CHECK;
+/* "http://HOST[:PORT]..." or https; n 0 is the provider's own. option: who says it, for the
+ * error. ERR_USAGE. */
+int base_url_check(const char *option, struct str url, struct err *e) MUST_CHECK;
 /* --speed real|none into *real, which stays where the flag was not given. ERR_USAGE. */
 int speed_parse(const char *speed, bool *real, struct err *e) MUST_CHECK;
 int provider_check(const char *provider, struct err *e) MUST_CHECK;
@@ -191,6 +204,8 @@ struct live_flags {
     struct option_list headers;
     int64_t rpm, tpm, max_in_flight;
     bool verbose; /* waits are told; the option is the verb's */
+    bool patient; /* unless --timeout says more only the connection has a deadline: who asks has its
+                     own */
 };
 #define LIVE_FLAGS_NONE ((struct live_flags){.rpm = -1, .tpm = -1, .max_in_flight = -1})
 extern const char help_endpoint[];
@@ -198,6 +213,12 @@ extern const char help_endpoint[];
 enum { LIVE_OPTIONS = 7 };
 /* Writes the LIVE_OPTIONS options that fill *f to out. */
 void live_options(struct live_flags *f, struct option *out);
+
+/* Those that count where another program asks and has the key: not --key-file. */
+enum { PROXY_OPTIONS = LIVE_OPTIONS - 1 };
+/* Their help. */
+extern const char help_proxy[];
+void proxy_options(struct live_flags *f, struct option *out);
 
 /* What is made of flags and environment; texts are the environment's, the flags' or in arena. */
 struct live {
@@ -211,10 +232,15 @@ struct live {
 int live_open(const struct live_flags *f, enum wire_format format, const char *base_url, bool calls,
               struct arena *arena, struct live *out, struct err *e) MUST_CHECK;
 
-/* The base URLs, by enum wire_format, that a program of somebody else's would ask: the flag for
- * all (NULL = not given), or what the environment says, or the provider's own. ERR_USAGE: one is
- * no URL. */
-int upstreams_of(const char *flag, struct str out[3], struct err *e) MUST_CHECK;
+/* The same for a server that records; *out is for live_prepare. ERR_USAGE: also where the server
+ * records nothing and a flag is given. */
+int proxy_open(const struct live_flags *f, struct arena *arena, struct serve_options *o,
+               struct live *out, struct err *e) MUST_CHECK;
+
+/* The base URLs, by enum wire_format, that a program of somebody else's would ask: what
+ * `flag` gave for all (NULL = nothing), or what the environment says, or the provider's own.
+ * ERR_USAGE: one is no URL. */
+int upstreams_of(const char *flag, const char *given, struct str out[3], struct err *e) MUST_CHECK;
 
 /* ---- approve.c: calls that want a decision ---- */
 
@@ -226,6 +252,11 @@ struct approver;
 int approver_new(struct loop *loop, const char *decisions, struct approver **out,
                  struct err *e) MUST_CHECK;
 void approver_free(struct approver *a); /* NULL allowed */
+
+/* Warns of lines of the file that cannot hold: there is no such tool, or its tier (by enum
+ * tool_tier) is decided about otherwise, unasked. */
+void approver_check(const struct approver *a, const struct toolset *tools,
+                    const enum tier_policy *tiers);
 
 /* What the file of decisions says about a call: false where no line of it fits. */
 bool approver_decides(const struct approver *a, struct str name, struct str arguments,
@@ -293,6 +324,10 @@ void tell_run_status(const struct rig_outcome *o);
 /* Appends the command that records anew what this command line replays: the same words for a shell,
  * with --replay turned into --record and `--mode all`. */
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
+/* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
+ */
+void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,
+                 char **argv);
 
 /* ---- tell.c: talking to people ---- */
 

@@ -4,7 +4,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/gates.h"
+#include "evals/figures.h"
+#include "evals/runs.h"
 #include "kernel/base/json.h"
+#include "kernel/base/val.h"
 #include "kernel/drive/endpoint.h"
 #include "reports/report.h"
 
@@ -16,7 +20,7 @@ static const char help_text[] =
     "where the answers come from (default: a live endpoint)\n"
     "  --replay DIR        recordings DIR/TASK.yaml (trial N: DIR/TASK.N.yaml); no network, no "
     "clock\n"
-    "  --fake              each task's own script\n"
+    "  --fake              each task's own script; with --script FILE that one in every task\n"
     "  --record DIR        a live endpoint, recorded into DIR\n"
     "                      The recording of a trial that ends in an error is set aside as\n"
     "                      TASK.failed.yaml. --mode once goes on where this was "
@@ -51,6 +55,9 @@ static const char help_end[] =
     "Fewer\n"
     "                      where the limit on open files (ulimit -n) says so, which --verbose "
     "tells\n"
+    "  --shard I/N         only the I-th of N parts of the set; assay merge joins them\n"
+    "  --max-cost X        start no trial once X dollars are spent (exit 1)\n"
+    "  --baseline RUN      compare with an earlier run, as assay compare does\n" GATE_HELP
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
     "  --prices FILE       what models cost, instead of the table that comes with the program\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
@@ -80,10 +87,14 @@ struct request {
     struct arena *arena;
     struct prices *prices;
     struct rules *rules;
+    const char *max_cost, *shard, *baseline;
+    struct gate_flags gate_flags;
+    struct gates gates;
+    struct run_data *base; /* NULL = no baseline */
     bool json;
 };
 
-enum { EVAL_OPTIONS = 21 };
+enum { EVAL_OPTIONS = 25 };
 
 /* What the program under test decides itself. */
 static int check_agent(const struct eval_options *o, struct err *e)
@@ -100,6 +111,37 @@ static int check_agent(const struct eval_options *o, struct err *e)
                    flag);
 }
 
+/* "2/7" */
+static int parse_shard(const char *text, int64_t *shard, int64_t *shards, struct err *e)
+{
+    struct str s = str_of(text);
+    size_t slash = str_find(s, STR("/"));
+    struct str of = slash == SIZE_MAX ? STR("") : str_slice(s, slash + 1, s.n);
+    bool good = plain_number(str_slice(s, 0, slash)) && plain_number(of) &&
+                num_is_integer(str_slice(s, 0, slash)) && num_is_integer(of) &&
+                num_scaled(str_slice(s, 0, slash), 0, shard) && num_scaled(of, 0, shards);
+    return good && *shard >= 1 && *shard <= *shards
+               ? 0
+               : err_set(e, ERR_USAGE, "--shard wants I/N, as in 1/4 to 4/4, got \"%s\"", text);
+}
+
+/* What part of the set is run, up to which cost, and what it is held to: bad input is told before
+ * anything is run. */
+static int parse_run(struct request *q, struct err *e)
+{
+    struct eval_options *o = &q->options;
+    int rc = q->shard == NULL ? 0 : parse_shard(q->shard, &o->shard, &o->shards, e);
+    if (rc == 0 && q->max_cost != NULL) {
+        rc = decimal_parse("max-cost", q->max_cost, &o->max_cost_nano, e);
+        if (rc == 0 && o->max_cost_nano <= 0) {
+            rc = err_set(e, ERR_USAGE, "--max-cost wants an amount above 0, got \"%s\"",
+                         q->max_cost);
+        }
+    }
+    rc = rc != 0 ? rc : gates_parse(&q->gate_flags, q->baseline != NULL, &q->gates, e);
+    return rc == 0 && q->baseline != NULL ? run_load(q->baseline, &q->base, e) : rc;
+}
+
 static int parse(int argc, char **argv, struct request *q, struct err *e)
 {
     const char *replay = NULL, *record = NULL, *table = NULL;
@@ -107,11 +149,12 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     struct eval_options *o = &q->options;
     bool fake = false;
     int64_t seed = 0;
-    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS] = {
+    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS + GATE_OPTIONS] = {
         {"replay", OPTION_NAME, &replay, 0, 0},
         {"record", OPTION_NAME, &record, 0, 0},
         {"fake", OPTION_FLAG, &fake, 0, 0},
         {"agent", OPTION_TEXT, &o->agent, 0, 0},
+        {"script", OPTION_TEXT, &o->script, 0, 0},
         {"mode", OPTION_TEXT, &how.mode, 0, 0},
         {"provider", OPTION_TEXT, &o->provider, 0, 0},
         {"stream", OPTION_FLAG, &o->stream, 0, 0},
@@ -128,10 +171,14 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"trials", OPTION_INT, &o->trials, 1, 1000000},
         {"jobs", OPTION_INT, &o->jobs, 1, 100000},
         {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
+        {"shard", OPTION_NAME, &q->shard, 0, 0},
+        {"max-cost", OPTION_NAME, &q->max_cost, 0, 0},
+        {"baseline", OPTION_NAME, &q->baseline, 0, 0},
         {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
     live_options(&q->live_flags, options + EVAL_OPTIONS);
     size_t n = EVAL_OPTIONS + LIVE_OPTIONS;
     n += replay_options(&how, options + n);
+    n += gate_options(&q->gate_flags, options + n);
     int rc = options_parse(options, n, argc, argv, &q->words, e);
     if (rc != 0) {
         return rc;
@@ -141,6 +188,11 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     }
     if ((replay != NULL) + (record != NULL) + fake > 1) {
         return err_set(e, ERR_USAGE, "give one of --replay, --record and --fake");
+    }
+    if (o->script != NULL && !fake) {
+        return err_set(e, ERR_USAGE,
+                       "--script FILE plays the model, which --fake asks for: give "
+                       "both");
     }
     o->source = fake             ? EVAL_FAKE
                 : replay != NULL ? EVAL_REPLAY
@@ -156,7 +208,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = rc != 0 ? rc : check_agent(o, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
     o->prices = q->prices;
-    return rc;
+    return rc != 0 ? rc : parse_run(q, e);
 }
 
 /* What comes from the environment, where the flags leave it open. */
@@ -167,7 +219,7 @@ static int complete(struct request *q, struct err *e)
     int rc = live_open(&q->live_flags, provider_format(o->provider), o->base_url,
                        live && o->agent == NULL, q->arena, &q->live, e);
     if (rc == 0 && live && o->agent != NULL) {
-        rc = upstreams_of(o->base_url, o->upstream, e);
+        rc = upstreams_of("--base-url", o->base_url, o->upstream, e);
     }
     if (rc != 0) {
         return rc;
@@ -181,23 +233,74 @@ static int complete(struct request *q, struct err *e)
     return 0;
 }
 
-static bool print_report(const struct eval_report *r, bool json)
+void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more)
 {
-    struct buf out = {0};
-    if (json) {
-        for (size_t i = 0; i < r->n; i++) {
-            eval_trial_json(&out, &r->trials[i]);
+    for (size_t i = 0; i < r->n; i++) {
+        eval_trial_json(out, &r->trials[i]);
+    }
+    buf_addz(out, "{\"summary\":");
+    eval_summary_json(out, &r->summary);
+    buf_addz(out, ",\"figures\":{");
+    eval_figures_json(out, r);
+    buf_char(out, '}');
+    json_put_text(out, "run", str_of(r->out));
+    if (more != NULL) {
+        buf_add(out, buf_str(more));
+    }
+    buf_addz(out, "}\n");
+}
+
+/* What the gates say replaces what failed tasks stand for. */
+static int gated_status(const struct eval_report *r, int held)
+{
+    int status = r->exit_status == EXIT_FAILED && r->stopped.n == 0 ? EXIT_OK : r->exit_status;
+    return exit_worse(status, held);
+}
+
+/* Prints the report, its comparison and its gates; the exit status that they stand for. */
+static int print_report(const struct request *q, const struct eval_report *r,
+                        const struct comparison_result *c)
+{
+    struct buf out = {0}, more = {0}, gates = {0};
+    int held = gates_check(&q->gates, r, c, q->json ? NULL : &gates, q->json ? &gates : NULL);
+    if (q->json) {
+        if (c != NULL) {
+            buf_addz(&more, ",\"comparison\":");
+            eval_compare_json(&more, c, q->baseline, r->out);
         }
-        buf_addz(&out, "{\"summary\":");
-        eval_summary_json(&out, &r->summary);
-        json_put_text(&out, "run", str_of(r->out));
-        buf_addz(&out, "}\n");
+        if (q->gates.n > 0) {
+            buf_addz(&more, ",\"gates\":[");
+            buf_add(&more, buf_str(&gates));
+            buf_char(&more, ']');
+        }
+        print_report_json(&out, r, &more);
     } else {
         report_table(&out, r, want_color(STDOUT_FILENO));
+        if (c != NULL) {
+            buf_char(&out, '\n');
+            report_compare(&out, c, q->baseline, r->out, want_color(STDOUT_FILENO));
+        }
+        buf_add(&out, buf_str(&gates));
     }
-    bool written = put_out(buf_str(&out));
+    int status = q->gates.n > 0 ? gated_status(r, held) : r->exit_status;
+    status = put_out(buf_str(&out)) ? status : exit_worse(status, EXIT_ENVIRONMENT);
     buf_free(&out);
-    return written;
+    buf_free(&more);
+    buf_free(&gates);
+    return status;
+}
+
+/* The run is on disk whatever comes of its comparison. */
+static int conclude(const struct request *q, const struct eval_report *r)
+{
+    struct comparison_result *c = NULL;
+    struct err e;
+    if (q->base != NULL && eval_compare(q->base->report, r, q->gates.margin, &c, &e) != 0) {
+        return exit_worse(tell_error(&e), r->exit_status);
+    }
+    int status = print_report(q, r, c);
+    eval_compare_free(c);
+    return status;
 }
 
 static int evaluate(int argc, char **argv, struct request *q)
@@ -225,10 +328,7 @@ static int evaluate(int argc, char **argv, struct request *q)
     if (rc != 0) {
         return tell_error(&e);
     }
-    int status = report->exit_status;
-    if (!print_report(report, q->json)) {
-        status = exit_worse(status, EXIT_ENVIRONMENT);
-    }
+    int status = conclude(q, report);
     if (o->source == EVAL_RECORD) {
         tell("recorded %zu cassette%s into %s", report->recorded, report->recorded == 1 ? "" : "s",
              o->cassettes);
@@ -244,6 +344,7 @@ static int run(int argc, char **argv)
     int status = evaluate(argc, argv, &q);
     prices_free(q.prices);
     cassette_rules_free(q.rules);
+    run_data_free(q.base);
     arena_free(q.arena);
     return status;
 }

@@ -1,12 +1,25 @@
 /* How live endpoints are called: flags, environment, the file of a key. Keys never stand on a
  * command line, where others see them, and never in a message. */
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "fakellm/serve.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"
 #include "kernel/drive/files.h"
+
+const char help_proxy[] =
+    "the endpoint, where one is recorded\n"
+    "  --header 'N: V'     sent with each request, in the place of its own of that name\n"
+    "  --timeout K=S,...   seconds: connect (10), first-byte, idle, total (none: who asks has his\n"
+    "                      own)\n"
+    "  --rpm N  --tpm N  --max-in-flight N  requests wait until they fit; tokens are guessed from\n"
+    "                      the request's size (default: all pass at once)\n"
+    "  --ca FILE           certificates (PEM) to trust besides the system's (else SSL_CERT_FILE)\n"
+    "  Proxies are those of http_proxy, https_proxy, all_proxy and no_proxy.\n";
 
 const char help_endpoint[] =
     "\n"
@@ -39,6 +52,20 @@ void live_options(struct live_flags *f, struct option *out)
         {"tpm", OPTION_INT, &f->tpm, 1, INT64_C(1000000000000)},
         {"max-in-flight", OPTION_INT, &f->max_in_flight, 1, 100000}};
     memcpy(out, options, sizeof options);
+}
+
+void proxy_options(struct live_flags *f, struct option *out)
+{
+    struct option all[LIVE_OPTIONS];
+    size_t n = 0;
+    f->patient = true;
+    live_options(f, all);
+    for (size_t i = 0; i < LIVE_OPTIONS; i++) {
+        if (all[i].out != &f->key_file) {
+            out[n++] = all[i];
+        }
+    }
+    assert(n == PROXY_OPTIONS);
 }
 
 static void on_tell(void *ctx, struct str text)
@@ -262,21 +289,25 @@ static int64_t given_or(int64_t given, int64_t otherwise)
 }
 
 /* The upstream of a provider: what the program would have asked. */
-static const char *upstream_of(const char *flag, const char *variable, const char *usual)
+static const char *upstream_of(const char *given, const char *variable, const char *other,
+                               const char *usual)
 {
     const char *set = getenv(variable);
-    return flag != NULL ? flag : set != NULL && set[0] != '\0' ? set : usual;
+    set = set != NULL && set[0] != '\0' ? set : getenv(other);
+    return given != NULL ? given : set != NULL && set[0] != '\0' ? set : usual;
 }
 
-int upstreams_of(const char *flag, struct str out[3], struct err *e)
+int upstreams_of(const char *flag, const char *given, struct str out[3], struct err *e)
 {
+    char what[100];
     int rc = 0;
-    out[WIRE_CHAT] = out[WIRE_RESPONSES] =
-        str_of(upstream_of(flag, "OPENAI_BASE_URL", "https://api.openai.com/v1"));
-    out[WIRE_MESSAGES] =
-        str_of(upstream_of(flag, "ANTHROPIC_BASE_URL", "https://api.anthropic.com"));
+    snprintf(what, sizeof what, "%s (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL)", flag);
+    out[WIRE_CHAT] = out[WIRE_RESPONSES] = str_of(
+        upstream_of(given, "OPENAI_BASE_URL", "OPENAI_API_BASE", "https://api.openai.com/v1"));
+    out[WIRE_MESSAGES] = str_of(
+        upstream_of(given, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_URL", "https://api.anthropic.com"));
     for (enum wire_format w = WIRE_CHAT; w <= WIRE_MESSAGES && rc == 0; w++) {
-        rc = base_url_check(out[w], e);
+        rc = base_url_check(what, out[w], e);
     }
     return rc;
 }
@@ -289,16 +320,40 @@ int live_open(const struct live_flags *f, enum wire_format format, const char *b
     out->settings.limiter.limits = (struct limits_options){given_or(f->rpm, 0), given_or(f->tpm, 0),
                                                            given_or(f->max_in_flight, 0)};
     out->settings.limiter.tell = f->verbose ? on_tell : NULL;
+    if (f->patient) {
+        out->settings.deadlines =
+            (struct transport_limits){.connect_ms = out->settings.deadlines.connect_ms};
+    }
     read_net(f, &out->settings.net);
     int rc = parse_timeout(f->timeout, &out->settings.deadlines, e);
     rc = rc != 0 ? rc : parse_headers(&f->headers, arena, &out->settings, e);
     rc = rc != 0 ? rc : check_ca(f->ca, arena, e);
     rc = rc != 0 ? rc : check_in_flight(f->max_in_flight, e);
-    rc = rc != 0 || !calls ? rc : base_url_check(out->base_url, e);
+    rc = rc != 0 || !calls ? rc
+                           : base_url_check("--base-url (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL)",
+                                            out->base_url, e);
     if (rc == 0 && calls) {
         bool azure = endpoint_is_azure(out->base_url) && format != WIRE_MESSAGES;
         const char *variable = azure ? "AZURE_OPENAI_API_KEY" : endpoint_key_variable(format);
         rc = read_key(f, variable, arena, out, e);
     }
+    return rc;
+}
+
+int proxy_open(const struct live_flags *f, struct arena *arena, struct serve_options *o,
+               struct live *out, struct err *e)
+{
+    bool limited = f->rpm >= 0 || f->tpm >= 0 || f->max_in_flight >= 0;
+    bool any = limited || f->timeout != NULL || f->ca != NULL || f->headers.n > 0;
+    if (o->source != SERVE_RECORD && any) {
+        return err_set(e, ERR_USAGE,
+                       "--timeout, --ca, --header, --rpm, --tpm and --max-in-flight are of an "
+                       "endpoint, and none is asked here: they go with --record");
+    }
+    int rc = live_open(f, WIRE_CHAT, NULL, false, arena, out, e);
+    o->deadlines = out->settings.deadlines;
+    o->limited = limited;
+    o->headers = out->settings.headers;
+    o->n_headers = out->settings.n_headers;
     return rc;
 }

@@ -8,9 +8,10 @@
 #include "cli/cli.h"
 #include "kernel/base/text.h"
 
-static const struct verb *const verbs[] = {&verb_run,   &verb_chat,   &verb_resume,   &verb_fork,
-                                           &verb_eval,  &verb_golden, &verb_cassette, &verb_fake,
-                                           &verb_serve, &verb_record, &verb_replay,   &verb_trace};
+static const struct verb *const verbs[] = {
+    &verb_init,   &verb_run,      &verb_chat,    &verb_resume, &verb_fork,   &verb_eval,
+    &verb_golden, &verb_cassette, &verb_fake,    &verb_serve,  &verb_record, &verb_replay,
+    &verb_trace,  &verb_score,    &verb_compare, &verb_report, &verb_merge};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static int help(void)

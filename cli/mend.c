@@ -9,6 +9,28 @@ static void add_word(struct buf *out, const char *word)
     text_add_word(out, str_of(word));
 }
 
+void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,
+                 char **argv)
+{
+    buf_addz(out, "assay record -o");
+    add_word(out, path);
+    buf_fmt(out, " --mode %s", mode);
+    for (size_t i = 0; i < cassette_rules_count(rules); i++) {
+        enum cassette_rule_kind kind;
+        struct str text = cassette_rules_text(rules, i, &kind);
+        struct buf word = {0};
+        buf_add(&word, text);
+        buf_char(&word, '\0');
+        buf_addz(out, kind == RULE_IGNORE ? " --ignore" : " --normalise");
+        add_word(out, word.p);
+        buf_free(&word);
+    }
+    buf_addz(out, " --");
+    for (; *argv != NULL; argv++) {
+        add_word(out, *argv);
+    }
+}
+
 /* Whether argv[i] is one of the options that make no sense while recording; *words is how many
  * words it takes. */
 static bool is_for_replay(const char *word, int *words)

@@ -281,7 +281,7 @@ static bool is_authority(struct str s)
     return host.n > 0 && (colon == SIZE_MAX || is_port(str_slice(s, from + colon + 1, s.n)));
 }
 
-int base_url_check(struct str url, struct err *e)
+int base_url_check(const char *option, struct str url, struct err *e)
 {
     url = str_trim(url);
     if (url.n == 0) {
@@ -300,8 +300,7 @@ int base_url_check(struct str url, struct err *e)
         return 0;
     }
     return err_set(e, ERR_USAGE,
-                   "--base-url (or OPENAI_BASE_URL, ANTHROPIC_BASE_URL) wants an address such as "
-                   "http://127.0.0.1:8080/v1, got \"%.*s\"",
+                   "%s wants an address such as http://127.0.0.1:8080/v1, got \"%.*s\"", option,
                    STR_FMT(url));
 }
 

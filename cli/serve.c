@@ -23,20 +23,25 @@ static const char help_text[] =
     "of\n"
     "its own, with its own position; in a folder its file is NAME.script.yaml or NAME.yaml. It "
     "ends\n"
-    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most.\n"
+    "with SIGTERM or Ctrl+C, after the answers under way, 10 s at most. Recording, it passes all "
+    "of\n"
+    "HTTP on; who reads slowly makes the endpoint wait, who goes stops it.\n"
     "\n"
     "  --port N            default: any that is free\n"
     "  --address A         default 127.0.0.1; beyond this machine only with --token-file\n"
     "  --token-file FILE   requests must bring the token in it: as x-assay-token, or as API key\n"
     "  --speed real|none   of a script: its waits are waited (default), or take no time\n"
     "  --strict            exit status 1 when a script, 3 when a recording was asked too much, or\n"
-    "                      something of it was never asked for\n"
+    "                      something of it was never asked for, or asked for otherwise\n"
     "  --mode, --match, --speed, --rechunk, --ignore, --normalise  of cassettes: as assay run has "
     "them\n"
     "\n"
     "to look in\n"
     "  GET  URL/_assay/sessions   GET URL/_assay/journal[?session=NAME]\n"
     "  GET  URL/_assay/leftover   POST URL/_assay/reset[?session=NAME]\n"
+    "\n";
+
+static const char help_example[] =
     "\n"
     "example\n"
     "  assay serve --script goldens/quickstart/margin-drop.script.yaml --port 8080\n";
@@ -47,6 +52,7 @@ struct flags {
     const char *script, *replay, *record, *upstream, *address, *token_file;
     int64_t port;
     struct replay_flags cassettes;
+    struct live_flags live;
 };
 
 static int parse(int argc, char **argv, struct flags *f, struct err *e)
@@ -62,9 +68,11 @@ static int parse(int argc, char **argv, struct flags *f, struct err *e)
         {"port", OPTION_INT, &f->port, 0, 65535},
     };
     enum { OWN = sizeof own / sizeof own[0] };
-    struct option options[OWN + REPLAY_OPTIONS];
+    struct option options[OWN + REPLAY_OPTIONS + PROXY_OPTIONS];
     memcpy(options, own, sizeof own);
     size_t n = OWN + replay_options(&f->cassettes, options + OWN);
+    proxy_options(&f->live, options + n);
+    n += PROXY_OPTIONS;
     struct words words = {0};
     int rc = options_parse(options, n, argc, argv, &words, e);
     if (rc == 0 && words.n > 0) {
@@ -90,7 +98,7 @@ static int source_of(const struct flags *f, struct serve_options *o, struct err 
         return err_set(e, ERR_USAGE, "--record goes with --upstream URL: the endpoint to record");
     }
     o->real_time = true;
-    return o->source == SERVE_RECORD ? base_url_check(str_of(f->upstream), e) : 0;
+    return o->source == SERVE_RECORD ? base_url_check("--upstream", str_of(f->upstream), e) : 0;
 }
 
 int serve_cassettes(const struct replay_flags *f, struct serve_options *o, struct rules **rules,
@@ -160,7 +168,10 @@ static int report(struct serve *v, enum serve_source source, bool strict)
     if (r.text.n > 0) {
         tell("%.*s", STR_FMT(r.text));
     }
-    if (!strict || (r.leftover == 0 && r.refused == 0)) {
+    if (r.drifts > 0) {
+        tell("requests that differed from their recording:\n%.*s", STR_FMT(r.drift_text));
+    }
+    if (!strict || (r.leftover == 0 && r.refused == 0 && r.drifts == 0)) {
         return EXIT_OK;
     }
     return source == SERVE_SCRIPT ? EXIT_FAILED : EXIT_MISS;
@@ -193,15 +204,17 @@ static int serve(const struct serve_options *o, bool strict)
 
 static int run(int argc, char **argv)
 {
-    struct flags f = {0};
+    struct flags f = {.live = LIVE_FLAGS_NONE};
     struct err e;
     struct arena *arena = arena_new();
     struct rules *rules = NULL;
+    struct live live;
     struct serve_options o = {
         .limits = SERVER_LIMITS_DEFAULT, .sessions_max = 100000, .note = on_note};
     int rc = parse(argc, argv, &f, &e);
     if (rc == 0) {
-        o.address = f.address != NULL ? f.address : "127.0.0.1";
+        bool named = f.address != NULL && strcmp(f.address, "localhost") != 0;
+        o.address = named ? f.address : "127.0.0.1";
         o.port = (uint16_t)f.port;
         rc = source_of(&f, &o, &e);
     }
@@ -213,6 +226,9 @@ static int run(int argc, char **argv)
     if (rc == 0) {
         f.cassettes.strict = false; /* here it is about how the server ends */
         rc = serve_cassettes(&f.cassettes, &o, &rules, &e);
+    }
+    if (rc == 0) {
+        rc = proxy_open(&f.live, arena, &o, &live, &e);
     }
     if (rc == 0 && f.token_file != NULL) {
         rc = file_read(arena, f.token_file, TOKEN_BYTES_MAX, &o.token, &e);
@@ -226,6 +242,7 @@ static int run(int argc, char **argv)
         status = tell_error(&e);
     } else {
         o.loop = loop_new();
+        live_prepare(o.loop, &live.settings, o.source == SERVE_RECORD);
         status = serve(&o, strict);
         loop_free(o.loop);
     }
@@ -234,5 +251,7 @@ static int run(int argc, char **argv)
     return status;
 }
 
-const struct verb verb_serve = {
-    "serve", "a model server: scripts, recordings, or a recording proxy", {help_text}, run};
+const struct verb verb_serve = {"serve",
+                                "a model server: scripts, recordings, or a recording proxy",
+                                {help_text, help_proxy, help_example},
+                                run};

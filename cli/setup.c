@@ -174,7 +174,11 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
     rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);
     s->rig.tools = s->tools;
     s->rig.prices = s->prices;
-    return rc != 0 ? rc : approver_new(s->loop, f->decisions, &s->approver, e);
+    rc = rc != 0 ? rc : approver_new(s->loop, f->decisions, &s->approver, e);
+    if (rc == 0 && is_new) {
+        approver_check(s->approver, s->tools, s->settings.tiers);
+    }
+    return rc;
 }
 
 void setup_close(struct setup *s)

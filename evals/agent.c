@@ -18,7 +18,7 @@ enum {
     STDOUT_BYTES_MAX = 1 << 20,
     STDERR_BYTES_KEPT = 64 << 10,      /* the end */
     WORD_BYTES_MAX = (128 << 10) - 64, /* a word or variable of a program (Linux) */
-    VARIABLES_MAX = SERVE_VARIABLES + 6,
+    VARIABLES_MAX = SERVE_VARIABLES + 4,
     LAST_LINE_CHARS = 300
 };
 
@@ -189,7 +189,12 @@ static void tap_free(struct transport *t)
     (void)t; /* the agent's */
 }
 
-static const struct transport_ops tap_ops = {tap_start, tap_stop, tap_free};
+static void tap_pause(struct transport *t, struct http_call *call, bool paused)
+{
+    http_pause(((struct tap *)t)->agent->rig->model, call->inner, paused);
+}
+
+static const struct transport_ops tap_ops = {tap_start, tap_stop, tap_free, tap_pause};
 
 /* ---- the process ---- */
 
@@ -298,8 +303,8 @@ static int fill_command(struct agent *a, char ***out, struct err *e)
 static size_t fill_variables(struct agent *a, struct str name, struct child_variable *out)
 {
     const struct rig_options *r = a->o.rig;
-    size_t n = SERVE_VARIABLES;
-    serve_variables(a->all->serve, name, a->all->no_proxy, a->arena, out);
+    size_t n =
+        serve_variables(a->all->serve, name, a->all->no_proxy, !rig_is_live(a->rig), a->arena, out);
     bool fits = r->prompt.n <= WORD_BYTES_MAX &&
                 (r->prompt.n == 0 || memchr(r->prompt.p, '\0', r->prompt.n) == NULL);
     if (fits) {
@@ -310,10 +315,6 @@ static size_t fill_variables(struct agent *a, struct str name, struct child_vari
                                        arena_printf(a->arena, "%" PRId64, a->o.trial).p, false};
     if (r->model.n > 0) {
         out[n++] = (struct child_variable){"MODEL", arena_cstr(a->arena, r->model), false};
-    }
-    if (!rig_is_live(a->rig)) { /* SDKs want a key, even where nobody looks at it */
-        out[n++] = (struct child_variable){"OPENAI_API_KEY", "sk-assay", true};
-        out[n++] = (struct child_variable){"ANTHROPIC_API_KEY", "sk-assay", true};
     }
     return n;
 }
@@ -348,7 +349,7 @@ static int start(struct agent *a, struct err *e)
     struct serve_placement placement = {.name = name,
                                         .transport = &a->tap.base,
                                         .sched = a->rig->sched,
-                                        .scripted = a->rig->fake != NULL,
+                                        .fake = a->rig->fake,
                                         .upstream = rig_is_live(a->rig) ? a->o.upstream : NULL};
     rc = serve_place(a->all->serve, &placement, &a->session, e);
     rc = rc != 0 ? rc : start_child(a, name, e);

@@ -110,7 +110,7 @@ struct live_settings {
 };
 #define LIVE_SETTINGS_DEFAULT                                                                      \
     ((struct live_settings){.key_from = {"OPENAI_API_KEY", 14},                                    \
-                            .deadlines = {10000, 300000, 60000, 600000}})
+                            .deadlines = {10000, 300000, 60000, 600000, false}})
 
 /* Makes a new loop call so; live: whether it calls a model (s NULL: nothing is done). */
 void live_prepare(struct loop *loop, const struct live_settings *s, bool live);
@@ -132,6 +132,7 @@ struct eval_options {
     enum eval_source source;
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
+    const char *script;    /* EVAL_FAKE: played in every task in place of its own; NULL = those */
     /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
      * trial's miss adds --task where there is none. */
     const char *mend;
@@ -156,8 +157,12 @@ struct eval_options {
     int64_t
         jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
     int64_t allow_errors;
-    uint64_t seed;   /* for live runs; 0 = random */
-    const char *out; /* run directory; NULL = runs/<set name> */
+    int64_t shard, shards; /* 0 = the whole set; else task i (from 0) is run where i mod shards is
+                              shard - 1 */
+    int64_t max_cost_nano; /* USD; no trial starts once so much is spent, or a trial's cost is not
+                              known; 0 = no budget */
+    uint64_t seed;         /* for live runs; 0 = random */
+    const char *out;       /* run directory; NULL = runs/<set name> */
     /* Called after each finished trial, in order of finishing, for a progress line. May be NULL. */
     void (*progress)(void *ctx, size_t done, size_t total, const char *task, const char *outcome);
     void *ctx;
@@ -168,6 +173,8 @@ struct eval_trial {
     const char *file; /* where the task is written; NULL = unknown */
     uint32_t line;
     struct str task;
+    const struct str *tags; /* of the task */
+    size_t n_tags;
     int64_t trial;
     struct str model;
     struct eval_verdict verdict;
@@ -219,7 +226,8 @@ struct eval_report {
     struct eval_summary summary;
     size_t recorded; /* EVAL_RECORD: cassettes that were made or added to */
     bool interrupted;
-    int exit_status; /* errors count beyond what is allowed */
+    struct str stopped; /* why no more trials were started; n 0 = all were */
+    int exit_status;    /* errors count beyond what is allowed */
 };
 
 enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };

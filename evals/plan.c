@@ -30,12 +30,31 @@ static int check_options(const struct eval_options *o, struct err *e)
     return 0;
 }
 
+/* The models that the sets are meant for, of which one is run at a time. */
+static int no_model(const struct plan *p, struct err *e)
+{
+    struct buf names = {0};
+    for (size_t i = 0; i < p->n_sets; i++) {
+        for (size_t j = 0; j < p->sets[i]->n_models; j++) {
+            buf_fmt(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_FMT(p->sets[i]->models[j].name));
+        }
+    }
+    int rc = names.n == 0
+                 ? err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL")
+                 : err_set(e, ERR_USAGE,
+                           "no model is named: give --model NAME, one at a time of those that the "
+                           "set is meant for: %.*s",
+                           STR_FMT(buf_str(&names)));
+    buf_free(&names);
+    return rc;
+}
+
 /* What can be told without the tasks, but shall not hide that a set is wrong. */
-static int check_source_options(const struct eval_options *o, struct err *e)
+static int check_source_options(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
     if (live && o->agent == NULL && (o->model == NULL || *o->model == '\0')) {
-        return err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL");
+        return no_model(p, e);
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
         return err_set(e, ERR_NOT_FOUND,
@@ -63,10 +82,10 @@ static int check_clashes(const struct plan_item *sorted, size_t n, struct err *e
         const struct plan_item *a = &sorted[i - 1];
         const struct plan_item *b = &sorted[i];
         if (by_id(a, b) == 0) {
-            return err_at(e, ERR_INPUT, b->set->path, b->task->line, b->task->column,
+            return err_at(e, ERR_INPUT, b->task->path, b->task->line, b->task->column,
                           "the task %.*s is also in %s (line %u): expected ids that are unique "
                           "among the sets of one run; rename one or run the sets apart",
-                          STR_FMT(b->task->id), a->set->path, a->task->line);
+                          STR_FMT(b->task->id), a->task->path, a->task->line);
         }
     }
     return 0;
@@ -88,7 +107,7 @@ static int check_cassette_names(const struct plan *p, const struct plan_item *so
         struct plan_item key = {.task = &task};
         const struct plan_item *other = bsearch(&key, sorted, n, sizeof *sorted, by_id);
         if (other != NULL) {
-            rc = err_at(e, ERR_INPUT, other->set->path, other->task->line, other->task->column,
+            rc = err_at(e, ERR_INPUT, other->task->path, other->task->line, other->task->column,
                         "the task %.*s and trial %" PRId64 " of the task %.*s would share a "
                         "cassette: rename one of them",
                         STR_FMT(task.id), item->trial, STR_FMT(item->task->id));
@@ -302,6 +321,25 @@ static int check_choice(const struct plan *p, struct err *e)
     return 0;
 }
 
+/* Leaves the tasks of one shard, each with all its trials: they are dealt out in turn. */
+static int keep_shard(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    size_t n = 0;
+    int64_t task = -1;
+    for (size_t i = 0; i < p->n; i++) {
+        task += p->items[i].trial == 1;
+        if (task % o->shards == o->shard - 1) {
+            p->items[n++] = p->items[i];
+        }
+    }
+    p->n = n;
+    return n > 0 ? 0
+                 : err_set(e, ERR_USAGE,
+                           "--shard %" PRId64 "/%" PRId64 " has no task: there are %" PRId64
+                           "; lower the number of shards",
+                           o->shard, o->shards, task + 1);
+}
+
 static int make_items(const struct eval_options *o, struct plan *p, struct err *e)
 {
     size_t tasks = 0;
@@ -322,26 +360,35 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
         rc = check_cassette_names(p, sorted, tasks, e);
     }
-    return rc;
+    return rc == 0 && o->shards > 0 ? keep_shard(o, p, e) : rc;
 }
 
 /* ---- what the source needs ---- */
 
-static int check_script(const struct plan_item *item, struct err *e)
+const char *plan_script(const struct eval_options *o, const struct golden_task *task)
+{
+    return o->script != NULL ? o->script : task->fake;
+}
+
+/* checked: the script that was looked at last, which tasks in a row may share; may be NULL */
+static int check_script(const struct eval_options *o, const struct plan_item *item,
+                        const char **checked, struct err *e)
 {
     const struct golden_task *task = item->task;
-    if (item->trial > 1) {
+    const char *path = plan_script(o, task);
+    if (item->trial > 1 || (*checked != NULL && path != NULL && strcmp(*checked, path) == 0)) {
         return 0;
     }
-    if (task->fake == NULL) {
-        return err_at(e, ERR_INPUT, item->set->path, task->line, task->column,
+    if (path == NULL) {
+        return err_at(e, ERR_INPUT, item->task->path, task->line, task->column,
                       "the task %.*s has no script to play: expected `fake: FILE`, or run the set "
                       "with --replay or a model",
                       STR_FMT(task->id));
     }
     struct fake_script *script = NULL;
-    int rc = fake_load(task->fake, &script, e);
+    int rc = fake_load(path, &script, e);
     fake_free(script);
+    *checked = path;
     return rc;
 }
 
@@ -353,7 +400,7 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
     struct str id = item->task->id;
     int rc = 0;
     if (str_ends(id, ".failed")) {
-        rc = err_at(e, ERR_INPUT, item->set->path, item->task->line, item->task->column,
+        rc = err_at(e, ERR_INPUT, item->task->path, item->task->line, item->task->column,
                     "the id %.*s is the name that a failed recording gets; rename the task",
                     STR_FMT(id));
     } else if (o->how.mode == CASSETTE_NEW && path_exists(path)) {
@@ -392,14 +439,26 @@ static int check_programs(const struct eval_options *o, const struct plan *p, st
     return rc;
 }
 
+/* A program gets one prompt and ends. */
 static int read_agent(const struct eval_options *o, struct plan *p, struct err *e)
 {
-    return o->agent == NULL ? 0 : agent_command_read(o->agent, p->arena, &p->agent, e);
+    int rc = o->agent == NULL ? 0 : agent_command_read(o->agent, p->arena, &p->agent, e);
+    for (size_t i = 0; rc == 0 && o->agent != NULL && i < p->n; i++) {
+        const struct plan_item *item = &p->items[i];
+        if (item->task->n_turns > 1) {
+            rc = err_at(e, ERR_INPUT, item->set->path, item->task->line, item->task->column,
+                        "the task %.*s has %zu turns: a program under --agent gets one prompt and "
+                        "ends; leave the task out (--task, --filter), or give it one turn",
+                        STR_FMT(item->task->id), item->task->n_turns);
+        }
+    }
+    return rc;
 }
 
 static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
 {
-    int rc = check_source_options(o, e);
+    const char *checked = NULL;
+    int rc = check_source_options(o, p, e);
     if (rc == 0 && o->agent == NULL) {
         rc = check_programs(o, p, e);
     }
@@ -408,7 +467,7 @@ static int check_source(const struct eval_options *o, const struct plan *p, stru
     }
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         if (o->source == EVAL_FAKE) {
-            rc = check_script(&p->items[i], e);
+            rc = check_script(o, &p->items[i], &checked, e);
         } else if (o->source == EVAL_RECORD) {
             rc = check_recording(o, &p->items[i], e);
         }

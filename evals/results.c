@@ -100,6 +100,24 @@ static void add_costs(struct buf *out, const struct eval_summary *s)
     buf_char(out, '}');
 }
 
+/* Where the task stands, without the set's path, which may differ between machines. */
+static void add_place(struct buf *out, const struct eval_trial *t)
+{
+    json_put_text(out, "set", str_of(t->set));
+    json_put_int(out, "line", t->line);
+    json_key(out, "tags");
+    buf_char(out, '[');
+    for (size_t i = 0; i < t->n_tags; i++) {
+        json_next(out);
+        json_add_string(out, t->tags[i]);
+    }
+    buf_char(out, ']');
+    json_put_known(out, "expected_calls", t->expected_calls);
+    if (t->drifts > 0) {
+        json_put_int(out, "drifts", (int64_t)t->drifts);
+    }
+}
+
 void eval_trial_json(struct buf *out, const struct eval_trial *t)
 {
     const struct run_result *r = &t->result;
@@ -119,6 +137,7 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     json_put_known(out, "latency_ms", eval_ran(t) ? (int64_t)r->ended_ms : -1);
     json_put_text_or_null(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
     json_put_text_or_null(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
+    add_place(out, t);
     buf_addz(out, "}\n");
 }
 

@@ -340,6 +340,16 @@ static struct eval_call *calls_made(struct rig *r, size_t *count)
     return calls;
 }
 
+bool rig_status(const struct rig *r, enum run_status *out)
+{
+    struct run_result result;
+    bool over = session_result(r->session, &result);
+    if (over) {
+        *out = result.status;
+    }
+    return over;
+}
+
 bool rig_outcome(struct rig *r, struct rig_outcome *out)
 {
     *out = (struct rig_outcome){.model = r->config.model,

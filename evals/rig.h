@@ -79,6 +79,9 @@ void rig_approve(struct rig *r, struct str call_id, enum decision decision);
  * still waited for is left out of it, so that its replay ends there as a miss. */
 void rig_cancel(struct rig *r, struct str reason);
 
+/* How the run ended; false while it is not over. */
+bool rig_status(const struct rig *r, enum run_status *out);
+
 /* What a finished run came to. Views are valid until rig_free. */
 struct rig_outcome {
     const struct err *log_error; /* what cancelled the run: its log could not be kept; or NULL */

@@ -16,6 +16,7 @@ enum {
 
 enum runner_state {
     RUNNER_GOING,
+    RUNNER_SPENT,       /* no trial starts any more */
     RUNNER_INTERRUPTED, /* no trial starts any more, those under way are cancelled */
     RUNNER_BROKEN       /* likewise: something could not be written, `error` says what */
 };
@@ -39,6 +40,7 @@ struct runner {
     size_t next; /* item that starts next */
     size_t done;
     enum runner_state state;
+    int64_t spent_nano;
     int code;
     struct err error;
 };
@@ -69,7 +71,7 @@ static void broken(struct runner *r, int code, const struct err *e)
         r->code = code;
         r->error = *e;
     }
-    if (r->state == RUNNER_GOING) {
+    if (r->state == RUNNER_GOING || r->state == RUNNER_SPENT) {
         stop_all(r, RUNNER_BROKEN);
     }
 }
@@ -81,6 +83,37 @@ static int journal_trial(struct runner *r, const struct eval_trial *t, struct er
     int rc = appender_add(r->journal, buf_str(&line), e);
     buf_free(&line);
     return rc;
+}
+
+/* Ends the run at its budget. */
+static void count_cost(struct runner *r, const struct eval_trial *t)
+{
+    int64_t nano = t->result.cost_nano;
+    bool usd = t->result.currency.n == 0 || str_is(t->result.currency, "USD");
+    if (r->o->max_cost_nano <= 0 || r->state != RUNNER_GOING || !eval_ran(t)) {
+        return;
+    }
+    struct buf text = {0};
+    if (nano < 0 || !usd) {
+        buf_fmt(&text,
+                "stopped: the cost of %.*s in USD is not known, so --max-cost cannot be kept"
+                " (--prices FILE can name prices)",
+                STR_FMT(t->task));
+    } else {
+        r->spent_nano += nano < INT64_MAX - r->spent_nano ? nano : INT64_MAX - r->spent_nano;
+    }
+    if (text.n == 0 && r->spent_nano >= r->o->max_cost_nano) {
+        buf_addz(&text, "stopped: ");
+        money_add(&text, r->spent_nano, STR("USD"));
+        buf_addz(&text, " are spent, --max-cost is ");
+        money_add(&text, r->o->max_cost_nano, STR("USD"));
+    }
+    if (text.n > 0 && r->next < r->plan.n) {
+        buf_fmt(&text, "; %zu of %zu trials were not started", r->plan.n - r->next, r->plan.n);
+        r->state = RUNNER_SPENT;
+        r->report->stopped = arena_str(r->report->arena, buf_str(&text));
+    }
+    buf_free(&text);
 }
 
 /* Judges a trial that is over and keeps its result, unless it was cancelled or could not be kept.
@@ -104,6 +137,7 @@ static void keep(struct job *job)
         return;
     }
     r->done++;
+    count_cost(r, t);
     r->report->recorded += t->recorded ? 1 : 0;
     if (r->o->progress != NULL) {
         const char *task = t->task.p; /* arena_str ends it with a NUL */

@@ -46,6 +46,9 @@ const char *plan_trace(const struct plan *p, const struct plan_item *item, struc
 const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
                           const char *mark, struct arena *arena);
 
+/* The script that plays a task with EVAL_FAKE; NULL = it has none. */
+const char *plan_script(const struct eval_options *o, const struct golden_task *task);
+
 /* ---- one trial ---- */
 
 struct trial;
@@ -61,11 +64,17 @@ void trial_cancel(struct trial *t);
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out,
                  struct err *e) MUST_CHECK;
 
+/* How many calls are expected; -1 = nothing is said of calls. */
+int64_t expected_calls(const struct golden_expect *x);
+
 /* ---- the run directory ---- */
 
 /* Makes the run directory (with its traces/) and writes the manifest; *dir is in arena. */
 int rundir_make(const struct eval_options *o, const struct plan *plan, struct arena *arena,
                 const char **dir, struct err *e) MUST_CHECK;
+
+/* Makes the new run directory `dir` with its traces/. ERR_EXISTS: there is something in it. */
+int rundir_new(const char *dir, struct arena *arena, struct err *e) MUST_CHECK;
 
 /* Writes results.jsonl. */
 int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -100,13 +101,27 @@ static bool add_count(cJSON *object, const char *key, int64_t n)
                  : cJSON_AddNumberToObject(object, key, (double)n) != NULL;
 }
 
+/* A hash of the set's file, or one of the hashes of all files where it includes others. */
+static int hash_set(const struct golden_set *set, uint64_t *out, struct err *e)
+{
+    int rc = 0;
+    *out = 0;
+    for (size_t i = 0; rc == 0 && i < set->n_files; i++) {
+        struct arena *scratch = arena_new();
+        struct str text = {0};
+        rc = file_read(scratch, set->files[i], SET_BYTES_MAX, &text, e);
+        *out = hash64(*out, text);
+        arena_free(scratch);
+    }
+    return rc;
+}
+
 static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct err *e)
 {
     struct arena *scratch = arena_new();
-    struct str text = {0};
-    int rc = file_read(scratch, set->path, SET_BYTES_MAX, &text, e);
+    uint64_t hash = 0;
+    int rc = hash_set(set, &hash, e);
     if (rc == 0) {
-        uint64_t hash = hash64(0, text);
         cJSON *item = cJSON_CreateObject();
         bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
                     add_text(item, "path", set->path) &&
@@ -127,12 +142,23 @@ static bool add_source(cJSON *root, const struct eval_options *o)
 {
     return add_text(root, "source", source_name(o->source)) &&
            add_text(root, "cassettes", o->cassettes) &&
+           (o->script == NULL || add_text(root, "script", o->script)) &&
            add_text(root, "match", cassette_match_name(o->how.match)) &&
            cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
            add_text(root, "agent", o->agent) && add_text(root, "model", o->model) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);
+}
+
+static bool add_shard(cJSON *root, const struct eval_options *o)
+{
+    char text[48];
+    if (o->shards == 0) {
+        return true;
+    }
+    int n = snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, o->shard, o->shards);
+    return n > 0 && add_text(root, "shard", text);
 }
 
 /* Which trials there were, and when. */
@@ -143,8 +169,8 @@ static bool add_trials(cJSON *root, const struct eval_options *o, const struct p
     const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
     const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
     bool good = add_text(root, "filter", o->filter) && add_text(root, "task", o->task) &&
-                add_count(root, "trials", (int64_t)plan->n) && add_text(root, "seed", seed) &&
-                add_text(root, "started", started);
+                add_count(root, "trials", (int64_t)plan->n) && add_shard(root, o) &&
+                add_text(root, "seed", seed) && add_text(root, "started", started);
     arena_free(scratch);
     return good;
 }
@@ -198,6 +224,12 @@ int rundir_make(const struct eval_options *o, const struct plan *plan, struct ar
         rc = dir_make(path_join(arena, *dir, "traces"), e);
     }
     return rc != 0 ? rc : write_manifest(o, plan, path_join(arena, *dir, "manifest.json"), e);
+}
+
+int rundir_new(const char *dir, struct arena *arena, struct err *e)
+{
+    int rc = make_named(dir, e);
+    return rc != 0 ? rc : dir_make(path_join(arena, dir, "traces"), e);
 }
 
 int rundir_results(const struct eval_report *r, struct err *e)

@@ -1,5 +1,6 @@
 #include "evals/ratio_int.h"
 #include "evals/run_int.h"
+#include "evals/stats.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -148,12 +149,6 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The smallest value that at least `percent` of all do not exceed. */
-static int64_t nearest_rank(const int64_t *sorted, size_t n, size_t percent)
-{
-    return n == 0 ? -1 : sorted[(n * percent + 99) / 100 - 1];
-}
-
 static void sum_latency(const struct eval_report *r, struct eval_summary *s)
 {
     int64_t *ms = mem_alloc((r->n + 1) * sizeof *ms);
@@ -164,8 +159,8 @@ static void sum_latency(const struct eval_report *r, struct eval_summary *s)
         }
     }
     qsort(ms, n, sizeof *ms, by_value);
-    s->p50_latency_ms = nearest_rank(ms, n, 50);
-    s->p95_latency_ms = nearest_rank(ms, n, 95);
+    s->p50_latency_ms = stats_percentile(ms, n, 50);
+    s->p95_latency_ms = stats_percentile(ms, n, 95);
     free(ms);
 }
 
@@ -173,7 +168,9 @@ static void sum_latency(const struct eval_report *r, struct eval_summary *s)
 static int exit_status(const struct eval_report *r, int64_t allow_errors)
 {
     const struct eval_summary *s = &r->summary;
-    int status = r->interrupted ? EXIT_INTERRUPTED : s->failed > 0 ? EXIT_FAILED : EXIT_OK;
+    int status = r->interrupted                      ? EXIT_INTERRUPTED
+                 : s->failed > 0 || r->stopped.n > 0 ? EXIT_FAILED
+                                                     : EXIT_OK;
     bool too_many = s->errors > (uint64_t)(allow_errors < 0 ? 0 : allow_errors);
     for (size_t i = 0; too_many && i < r->n; i++) {
         const struct eval_trial *t = &r->trials[i];

@@ -20,15 +20,31 @@ struct trial {
     struct rig_options options;
     struct rig *rig;     /* NULL = could not be started: `error` says why */
     struct agent *agent; /* in its place, of a program under test */
+    size_t said;         /* turns of the user that are over */
     struct err error;
     void (*done)(void *ctx);
     void *ctx;
 };
 
+/* The user speaks on as long as the model answers. */
+static bool says_more(struct trial *t)
+{
+    const struct golden_task *task = t->item->task;
+    enum run_status status;
+    if (t->rig == NULL || !rig_status(t->rig, &status) || status != RUN_COMPLETED ||
+        t->said + 1 >= task->n_turns) {
+        return false;
+    }
+    rig_say(t->rig, task->turns[++t->said]);
+    return true;
+}
+
 static void tell_done(void *arg)
 {
     struct trial *t = arg;
-    t->done(t->ctx);
+    if (!says_more(t)) {
+        t->done(t->ctx);
+    }
 }
 
 /* The session is still on the stack: hand over in the loop's next turn. */
@@ -107,7 +123,7 @@ static int start(struct trial *t, const struct plan *plan)
     struct str name = identity(t);
     t->options = (struct rig_options){.source = t->o->source,
                                       .path = t->recording != NULL        ? t->recording
-                                              : t->o->source == EVAL_FAKE ? task->fake
+                                              : t->o->source == EVAL_FAKE ? plan_script(t->o, task)
                                                                           : t->cassette,
                                       .base = t->recording != NULL ? t->cassette : NULL,
                                       .how = t->o->how,
@@ -333,17 +349,28 @@ static int close_files(struct trial *t, bool recorded, enum eval_outcome outcome
     return rc != 0 ? rc : keep_recording(t, recorded, outcome, e);
 }
 
-static int64_t expected_calls(const struct golden_expect *x)
+int64_t expected_calls(const struct golden_expect *x)
 {
     return x->has_calls ? (int64_t)x->n_calls : x->no_calls ? 0 : -1;
+}
+
+static const struct str *copy_tags(struct arena *arena, const struct golden_task *task)
+{
+    struct str *tags = arena_array(arena, task->n_tags, sizeof *tags);
+    for (size_t i = 0; i < task->n_tags; i++) {
+        tags[i] = arena_str(arena, task->tags[i]);
+    }
+    return tags;
 }
 
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
     *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
-                               .file = arena_cstr(arena, str_of(t->item->set->path)),
+                               .file = arena_cstr(arena, str_of(t->item->task->path)),
                                .line = t->item->task->line,
                                .task = arena_str(arena, t->item->task->id),
+                               .tags = copy_tags(arena, t->item->task),
+                               .n_tags = t->item->task->n_tags,
                                .trial = t->item->trial,
                                .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
                                .expected_calls = expected_calls(&t->item->task->expect),

@@ -49,19 +49,58 @@ const struct fake_script *fake_script_of(const struct fake_session *f)
     return f->script;
 }
 
+/* The turn goes in as little-endian bytes, so that every machine makes the same choices. */
+static uint64_t turn_seed(uint64_t seed, uint64_t turn)
+{
+    char bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (char)(turn >> (8 * i) & 0xff);
+    }
+    return hash64(seed, (struct str){bytes, sizeof bytes});
+}
+
+/* What the step says to this request, or where it says nothing an empty reply. Draws from rng only
+ * where there is a choice. */
+static const struct fake_reply *choose(const struct fake_step *step, struct rng *rng)
+{
+    static const struct fake_reply none = {.text_null = true};
+    if (step->n_replies < 2) {
+        return step->n_replies == 1 ? step->replies : &none;
+    }
+    return &step->replies[rng_below(rng, step->n_replies)];
+}
+
 void fake_session_skip(struct fake_session *f, size_t requests)
 {
     const struct fake_script *s = f->script;
-    f->requests += (int64_t)requests;
-    for (size_t i = 0; i < requests && !s->rules && f->step < s->n; i++) {
+    for (size_t i = 0; i < requests; i++) {
+        f->requests++;
+        if (s->rules || f->step >= s->n) {
+            continue;
+        }
         const struct fake_step *step = &s->steps[f->step];
-        f->calls_sent += (int64_t)step->reply.n_calls;
+        struct rng rng = rng_seeded(turn_seed(s->seed, (uint64_t)f->requests));
+        f->calls_sent += (int64_t)choose(step, &rng)->n_calls;
         f->used[f->step]++;
         f->step += f->used[f->step] >= step->times ? 1 : 0;
     }
 }
 
 /* ---- reading the request ---- */
+
+/* A whole error as the answer; body is freed. */
+static void set_error(struct arena *arena, int status, struct buf body, struct fake_answer *out)
+{
+    out->status = status;
+    out->content_type = STR("application/json");
+    out->body = arena_str(arena, buf_str(&body));
+    buf_free(&body);
+    size_t *end = arena_alloc(arena, sizeof *end);
+    *end = out->body.n;
+    out->ends = end;
+    out->at_ms = arena_alloc(arena, sizeof *out->at_ms);
+    out->n_pieces = 1;
+}
 
 static void set_mismatch(struct arena *arena, enum wire_format format, struct buf *message,
                          struct fake_answer *out)
@@ -71,16 +110,20 @@ static void set_mismatch(struct arena *arena, enum wire_format format, struct bu
     out->message = arena_str(arena, buf_str(message));
     buf_free(message);
     wire_encode_error(format, 400, out->message, &body);
-    out->status = 400;
-    out->content_type = STR("application/json");
-    out->body = arena_str(arena, buf_str(&body));
-    buf_free(&body);
-    size_t *end = arena_alloc(arena, sizeof *end);
-    *end = out->body.n;
-    out->ends = end;
-    out->at_ms = arena_alloc(arena, sizeof *out->at_ms);
-    out->n_pieces = 1;
+    set_error(arena, 400, body, out);
     out->end = HTTP_MISMATCH;
+}
+
+/* Such a request takes no step. */
+static void set_refusal(struct arena *arena, enum wire_format format, const struct wire_refusal *r,
+                        struct fake_answer *out)
+{
+    struct buf body = {0};
+    out->refused = true;
+    out->message =
+        arena_printf(arena, "the provider would refuse this request: %.*s", STR_FMT(r->message));
+    wire_encode_refusal(format, r, &body);
+    set_error(arena, r->status, body, out);
 }
 
 /* The newest user text, the newest tool result after it, and the system text. */
@@ -98,22 +141,20 @@ static void read_messages(const struct message *messages, size_t n, struct fake_
     }
 }
 
-/* Fills *rq; false with `why` when the request cannot be read. */
-static bool read_request(struct arena *arena, struct str url, struct str body,
-                         struct fake_request *rq, struct buf *why)
+/* Parses the body into *root; false with *out when the provider would not take it. */
+static bool read_body(struct arena *arena, const struct fake_script *s, enum wire_format format,
+                      struct str body, struct val **root, struct wire_refusal *out)
 {
     struct err e = {0};
-    struct val *root;
-    if (!wire_of_url(url, &rq->format)) {
-        buf_addz(why,
-                 "the address is no model endpoint: expected …/chat/completions, …/responses or "
-                 "…/v1/messages");
+    if (json_parse(arena, NULL, body, root, &e) != 0) {
+        *out = wire_refuse_json(format, &e, arena);
         return false;
     }
-    if (json_parse(arena, NULL, body, &root, &e) != 0) {
-        buf_fmt(why, "the request body is no JSON: %s", e.message);
-        return false;
-    }
+    return s->lenient || wire_check_request(format, *root, s->thinks, arena, out);
+}
+
+static void read_request(struct arena *arena, const struct val *root, struct fake_request *rq)
+{
     struct message *messages = NULL;
     struct str *tools = NULL;
     size_t n = wire_request_messages(rq->format, root, arena, &messages);
@@ -126,7 +167,6 @@ static bool read_request(struct arena *arena, struct str url, struct str body,
     const struct val *usage = val_path(root, "stream_options", "include_usage", NULL);
     rq->stream = val_is(stream, VAL_BOOL) && stream->boolean;
     rq->include_usage = val_is(usage, VAL_BOOL) && usage->boolean;
-    return true;
 }
 
 /* ---- choosing the step ---- */
@@ -201,11 +241,10 @@ static const char *id_prefix(enum wire_format format)
     return "";
 }
 
-static void encode(struct fake_session *f, const struct fake_step *step,
+static void encode(struct fake_session *f, const struct fake_step *step, const struct fake_reply *r,
                    const struct fake_request *rq, struct arena *arena, struct rng *rng,
                    struct fake_draft *draft)
 {
-    const struct fake_reply *r = &step->reply;
     struct buf usual = {0};
     struct reply reply = {
         .content_null = r->text_null,
@@ -215,7 +254,7 @@ static void encode(struct fake_session *f, const struct fake_step *step,
         .stop = r->stop,
         .usage = r->usage,
     };
-    if (!step->has_reply) {
+    if (step->n_replies == 0) {
         usual_text(step, &usual);
         reply.content = buf_str(&usual);
         reply.content_null = false;
@@ -246,10 +285,10 @@ static void encode(struct fake_session *f, const struct fake_step *step,
 }
 
 /* The pieces of the body: its events in a stream, else one; `random` cuts anywhere. */
-static void cut_pieces(const struct fake_step *step, const struct fake_request *rq, struct rng *rng,
+static void cut_pieces(const struct fake_reply *r, const struct fake_request *rq, struct rng *rng,
                        struct fake_draft *draft)
 {
-    bool random = step->reply.chunking == CHUNK_RANDOM;
+    bool random = r->chunking == CHUNK_RANDOM;
     if (rq->stream && !random) {
         return;
     }
@@ -262,14 +301,14 @@ static void cut_pieces(const struct fake_step *step, const struct fake_request *
     }
 }
 
-static void set_pieces(const struct fake_step *step, const struct fake_draft *draft,
-                       struct arena *arena, struct fake_answer *out)
+static void set_pieces(const struct fake_step *step, const struct fake_reply *r,
+                       const struct fake_draft *draft, struct arena *arena, struct fake_answer *out)
 {
     size_t n = draft->ends.n / sizeof(size_t);
     size_t *ends = arena_array(arena, n, sizeof *ends);
     int64_t *at_ms = arena_array(arena, n, sizeof *at_ms);
-    int64_t first = step->reply.ttft_ms;
-    int64_t each = step->reply.chunk_ms;
+    int64_t first = r->ttft_ms;
+    int64_t each = r->chunk_ms;
     if (step->has_fault) {
         first += fake_fault_delay_ms(&step->fault);
         each = step->fault.kind == FAULT_DRIP ? step->fault.chunk_ms : each;
@@ -287,16 +326,6 @@ static void set_pieces(const struct fake_step *step, const struct fake_draft *dr
     out->n_pieces = n;
 }
 
-/* The turn goes in as little-endian bytes, so that every machine makes the same choices. */
-static uint64_t turn_seed(uint64_t seed, uint64_t turn)
-{
-    char bytes[8];
-    for (size_t i = 0; i < sizeof bytes; i++) {
-        bytes[i] = (char)(turn >> (8 * i) & 0xff);
-    }
-    return hash64(seed, (struct str){bytes, sizeof bytes});
-}
-
 void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url, struct str body,
                     struct fake_answer *out)
 {
@@ -304,7 +333,16 @@ void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url,
     struct buf why = {0};
     *out = (struct fake_answer){.status = 200, .retry_after_ms = -1, .end = HTTP_CLEAN};
     const struct fake_step *step = NULL;
-    if (read_request(arena, url, body, &rq, &why)) {
+    struct wire_refusal refusal;
+    struct val *root;
+    if (!wire_of_url(url, &rq.format)) {
+        buf_addz(&why, "the address is no model endpoint: expected …/chat/completions, "
+                       "…/responses or …/v1/messages");
+    } else if (!read_body(arena, f->script, rq.format, body, &root, &refusal)) {
+        set_refusal(arena, rq.format, &refusal, out);
+        return;
+    } else {
+        read_request(arena, root, &rq);
         step = f->script->rules ? pick_rule(f, &rq, &why) : pick_step(f, &rq, &why);
     }
     if (step == NULL) {
@@ -315,12 +353,13 @@ void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url,
     struct rng rng = rng_seeded(seed);
     struct fake_draft draft = {0};
     out->content_type = rq.stream ? STR("text/event-stream") : STR("application/json");
-    encode(f, step, &rq, arena, &rng, &draft);
-    cut_pieces(step, &rq, &rng, &draft);
+    const struct fake_reply *reply = choose(step, &rng);
+    encode(f, step, reply, &rq, arena, &rng, &draft);
+    cut_pieces(reply, &rq, &rng, &draft);
     if (step->has_fault) {
         fake_fault_apply(&step->fault, &rq, seed, &draft, out);
     }
-    set_pieces(step, &draft, arena, out);
+    set_pieces(step, reply, &draft, arena, out);
     buf_free(&draft.body);
     buf_free(&draft.ends);
     buf_free(&why);

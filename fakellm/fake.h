@@ -16,6 +16,8 @@ int fake_load_doc(struct doc d, const struct val *root, struct fake_script **out
                   struct err *e) MUST_CHECK;
 void fake_free(struct fake_script *s); /* NULL allowed */
 
+/* The API key that requests over HTTP must bring; n 0 = any or none. */
+struct str fake_api_key(const struct fake_script *s);
 struct str fake_model(const struct fake_script *s); /* its name; "fake-1" by default */
 bool fake_has_rules(const struct fake_script *s);
 uint64_t fake_seed(const struct fake_script *s);
@@ -36,6 +38,8 @@ void fake_session_skip(struct fake_session *f, size_t requests);
 struct fake_answer {
     bool mismatch; /* the request was not what the script expected, or one too many: message says
                       how */
+    bool refused;  /* the provider would not take the request: a 400 with its words; message
+                      says that it is */
     struct str message;
     int status;
     int64_t retry_after_ms; /* -1 = none */

@@ -80,9 +80,9 @@ struct fake_fault {
 struct fake_step {
     uint32_t line;
     struct fake_when when;
-    int64_t times; /* how often it answers; FAKE_FOREVER */
-    bool has_reply;
-    struct fake_reply reply;
+    int64_t times;              /* how often it answers; FAKE_FOREVER */
+    struct fake_reply *replies; /* of which one is said, chosen by the seed */
+    size_t n_replies;           /* 0 = none, only a fault */
     bool has_fault;
     struct fake_fault fault;
 };
@@ -92,7 +92,10 @@ struct fake_script {
     const char *file;  /* of the document; may be NULL */
     struct str model;
     uint64_t seed;
-    bool rules; /* `steps` are rules */
+    bool lenient; /* requests that the provider would refuse are taken */
+    struct str api_key;
+    bool thinks; /* a reply has reasoning */
+    bool rules;  /* `steps` are rules */
     struct fake_step *steps;
     size_t n;
 };

@@ -20,28 +20,51 @@ static int load_times(struct doc d, const struct val *v, bool rule, int64_t *out
     return doc_int(d, v, rule ? "times" : "repeat", DOC_OPTIONAL, 1, TIMES_MAX, out, e);
 }
 
+/* `reply`, or `replies` of which one is chosen. */
+static int load_replies(struct doc d, const struct val *v, struct fake_step *out, struct err *e)
+{
+    const struct val *reply = val_get(v, "reply");
+    const struct val *replies = NULL;
+    int rc = doc_list(d, v, "replies", DOC_OPTIONAL, &replies, e);
+    if (rc == 0 && replies != NULL && reply != NULL) {
+        rc = doc_fail(d, reply, e, "expected one of reply and replies, found both");
+    }
+    if (rc == 0 && replies != NULL && replies->count == 0) {
+        rc = doc_fail(d, replies, e, "expected at least one reply, found an empty list");
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    const struct val *items = replies != NULL ? replies->items : reply;
+    size_t n = replies != NULL ? replies->count : reply != NULL ? 1 : 0;
+    out->replies = arena_array(d.arena, n, sizeof *out->replies);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        out->n_replies = i + 1;
+        rc = fake_reply_load(d, &items[i], &out->replies[i], e);
+    }
+    return rc;
+}
+
 static int load_step(struct doc d, const struct val *v, bool rule, struct fake_step *out,
                      struct err *e)
 {
-    static const char *const step_keys[] = {"expect", "reply", "fault", "repeat", NULL};
-    static const char *const rule_keys[] = {"when", "reply", "fault", "times", NULL};
+    static const char *const step_keys[] = {"expect", "reply", "replies", "fault", "repeat", NULL};
+    static const char *const rule_keys[] = {"when", "reply", "replies", "fault", "times", NULL};
     out->line = v->line;
     int rc = doc_keys(d, v, rule ? "a rule" : "a step", rule ? rule_keys : step_keys, e);
     if (rc != 0) {
         return rc;
     }
-    const struct val *reply = val_get(v, "reply");
     const struct val *fault = val_get(v, "fault");
-    if (reply == NULL && fault == NULL) {
+    if (val_get(v, "reply") == NULL && val_get(v, "replies") == NULL && fault == NULL) {
         return doc_fail(d, v, e, "expected a reply or a fault in %s", rule ? "a rule" : "a step");
     }
-    out->has_reply = reply != NULL;
     out->has_fault = fault != NULL;
     rc = fake_when_load(d, val_get(v, rule ? "when" : "expect"), &out->when, e);
     rc = rc != 0 ? rc : load_times(d, v, rule, &out->times, e);
-    rc = rc != 0 || reply == NULL ? rc : fake_reply_load(d, reply, &out->reply, e);
+    rc = rc != 0 ? rc : load_replies(d, v, out, e);
     rc = rc != 0 || fault == NULL ? rc : fake_fault_load(d, fault, &out->fault, e);
-    if (rc == 0 && reply != NULL && fault != NULL && out->fault.kind == FAULT_STATUS) {
+    if (rc == 0 && out->n_replies > 0 && fault != NULL && out->fault.kind == FAULT_STATUS) {
         return doc_fail(d, fault, e, "a status fault has no reply; write them as two steps");
     }
     return rc;
@@ -65,8 +88,10 @@ static int check_reached(struct doc d, const struct val *list, const struct fake
 
 static int load_script(struct doc d, const struct val *root, struct fake_script *s, struct err *e)
 {
-    static const char *const keys[] = {"version", "model", "seed", "steps", "rules", NULL};
+    static const char *const keys[] = {"version", "model",          "seed",    "steps",
+                                       "rules",   "check_requests", "api_key", NULL};
     int64_t seed = 0;
+    bool checks = true;
     const struct val *steps = NULL;
     const struct val *rules = NULL;
     s->model = STR("fake-1");
@@ -78,6 +103,9 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
         return doc_fail(d, val_get(root, "model"), e, "the model's name is empty");
     }
     rc = rc != 0 ? rc : doc_int(d, root, "seed", DOC_OPTIONAL, 0, INT64_C(1) << 53, &seed, e);
+    rc = rc != 0 ? rc : doc_bool(d, root, "check_requests", &checks, e);
+    rc = rc != 0 ? rc : doc_str(d, root, "api_key", DOC_OPTIONAL, &s->api_key, e);
+    s->lenient = !checks;
     rc = rc != 0 ? rc : doc_list(d, root, "steps", DOC_OPTIONAL, &steps, e);
     rc = rc != 0 ? rc : doc_list(d, root, "rules", DOC_OPTIONAL, &rules, e);
     if (rc == 0 && (steps == NULL) == (rules == NULL)) {
@@ -95,6 +123,9 @@ static int load_script(struct doc d, const struct val *root, struct fake_script 
         }
         s->n = i + 1;
         rc = load_step(d, &list->items[i], s->rules, &s->steps[i], e);
+        for (size_t k = 0; k < s->steps[i].n_replies; k++) {
+            s->thinks = s->thinks || s->steps[i].replies[k].reasoning.n > 0;
+        }
     }
     return rc != 0 ? rc : check_reached(d, list, s, e);
 }
@@ -143,6 +174,11 @@ void fake_free(struct fake_script *s)
 struct str fake_model(const struct fake_script *s)
 {
     return s->model;
+}
+
+struct str fake_api_key(const struct fake_script *s)
+{
+    return s->api_key;
 }
 
 const char *fake_path(const struct fake_script *s)

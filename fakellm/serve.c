@@ -14,7 +14,7 @@ struct hop {
     struct hop *next;
     struct hop **link;         /* what points here */
     struct exchange *exchange; /* NULL = the client is gone */
-    struct http_call *call;
+    struct http_call *call; /* NULL = it has ended in a hang, which lasts until the client goes */
     enum wire_format format;
     size_t n;     /* the request's number in its session */
     size_t entry; /* its place in the journal; SIZE_MAX = there was no room */
@@ -39,19 +39,25 @@ void answer_json(struct exchange *x, int status, struct str body)
 
 /* An error in the provider's own form, so that its SDK raises what it would. It is not to be tried
  * again: the same would come. */
-static void answer_error(struct exchange *x, enum wire_format f, size_t n, int status,
-                         struct str message)
+static void answer_refusal(struct exchange *x, enum wire_format f, size_t n, int status,
+                           struct str body)
 {
-    struct buf body = {0};
     struct arena *arena = arena_new();
     struct http_header headers[HEADERS_OF_PROVIDER + 2];
     size_t n_headers = provider_headers(f, n, arena, headers);
     headers[n_headers++] = (struct http_header){STR("Content-Type"), STR("application/json")};
     headers[n_headers++] = (struct http_header){STR("x-should-retry"), STR("false")};
-    wire_encode_error(f, status, message, &body);
-    answer(x, status, headers, n_headers, buf_str(&body));
-    buf_free(&body);
+    answer(x, status, headers, n_headers, body);
     arena_free(arena);
+}
+
+static void answer_error(struct exchange *x, enum wire_format f, size_t n, int status,
+                         struct str message)
+{
+    struct buf body = {0};
+    wire_encode_error(f, status, message, &body);
+    answer_refusal(x, f, n, status, buf_str(&body));
+    buf_free(&body);
 }
 
 /* ---- the journal ---- */
@@ -129,14 +135,12 @@ static void on_head(void *ctx, int status, struct str reason, const struct http_
     if (h->exchange == NULL) {
         return;
     }
-    if (!h->session->scripted) {
-        exchange_head(h->exchange, status, headers, n);
-        return;
-    }
     struct arena *arena = arena_new();
     struct http_header *all = arena_array(arena, n + HEADERS_OF_PROVIDER, sizeof *all);
-    memcpy(all, headers, n * sizeof *all);
-    n += provider_headers(h->format, h->n, arena, all + n);
+    n = source_headers(headers, n, all);
+    if (h->session->fake != NULL) {
+        n += provider_headers(h->format, h->n, arena, all + n);
+    }
     exchange_head(h->exchange, status, all, n);
     arena_free(arena);
 }
@@ -150,25 +154,30 @@ static void on_body(void *ctx, struct str piece)
 }
 
 /* A request that was refused is told in the provider's form; a broken answer breaks the connection.
- */
+ * What the script's provider would not take has been answered already. */
 static void on_end(void *ctx, enum http_end end, struct str detail)
 {
     struct hop *h = ctx;
     struct session *s = h->session;
     struct entry *e = entry_of(h);
-    bool refused = end == HTTP_MISS || end == HTTP_MISMATCH;
+    bool unknown = end == HTTP_MISS || end == HTTP_MISMATCH;
+    bool refused = unknown || (end == HTTP_CLEAN && s->fake != NULL && detail.n > 0);
     s->refused += refused;
     if (e != NULL) {
         e->open = false;
         e->ended = end;
         e->refused = refused;
         e->message = keep(s, detail);
-        e->status = refused ? 400 : e->status;
+        e->status = unknown ? 400 : e->status;
     }
-    if (end != HTTP_CLEAN && (refused || !s->scripted) && detail.n > 0) {
+    if ((refused || (end != HTTP_CLEAN && s->fake == NULL)) && detail.n > 0) {
         note(s, h->n, detail);
     }
-    if (h->exchange != NULL && refused && !h->head) {
+    if (h->exchange != NULL && end == HTTP_TIMEOUT && s->fake != NULL) {
+        h->call = NULL;
+        return;
+    }
+    if (h->exchange != NULL && unknown && !h->head) {
         answer_error(h->exchange, h->format, h->n, 400, detail);
     } else if (h->exchange != NULL) {
         exchange_end(h->exchange, end);
@@ -179,11 +188,13 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
 static void hop_stop(struct hop *h)
 {
     struct entry *e = entry_of(h);
-    if (e != NULL) {
+    if (e != NULL && h->call != NULL) {
         e->open = false;
         e->ended = HTTP_STOPPED;
     }
-    h->session->transport->ops->stop(h->session->transport, h->call);
+    if (h->call != NULL) {
+        h->session->transport->ops->stop(h->session->transport, h->call);
+    }
     hop_free(h);
 }
 
@@ -193,6 +204,16 @@ static void on_gone(void *ctx, struct exchange *x)
     struct hop *h = exchange_data(x);
     if (h != NULL) {
         hop_stop(h);
+    }
+}
+
+/* A client that reads slower than its answer comes makes the upstream wait. */
+static void on_full(void *ctx, struct exchange *x, bool full)
+{
+    (void)ctx;
+    struct hop *h = exchange_data(x);
+    if (h != NULL) {
+        http_pause(h->session->transport, h->call, full);
     }
 }
 
@@ -292,7 +313,8 @@ int serve_place(struct serve *v, const struct serve_placement *p, struct session
     }
     struct session *s = mem_zero(sizeof *s);
     s->placed = true;
-    s->scripted = p->scripted;
+    s->as_clients = true;
+    s->fake = p->fake;
     s->transport = p->transport;
     s->sched = p->sched;
     for (enum wire_format f = WIRE_CHAT; p->upstream != NULL && f <= WIRE_MESSAGES; f++) {
@@ -420,6 +442,44 @@ static void start_hop(struct session *s, struct exchange *x, const struct http_r
     arena_free(arena);
 }
 
+/* What does not come through the door is in the journal all the same. */
+static void turn_away(struct session *s, struct exchange *x, const struct http_request *rq,
+                      enum wire_format f, const struct wire_refusal *r)
+{
+    struct buf body = {0};
+    struct buf why = {0};
+    size_t at = journal_add(s, rq);
+    buf_addz(&why, "the provider would refuse this request: ");
+    buf_add(&why, r->message);
+    s->refused++;
+    if (at != SIZE_MAX) {
+        struct entry *e = &s->journal[at];
+        e->open = false;
+        e->ended = HTTP_CLEAN;
+        e->refused = true;
+        e->status = r->status;
+        e->message = keep(s, buf_str(&why));
+    }
+    note(s, s->requests, buf_str(&why));
+    wire_encode_refusal(f, r, &body);
+    answer_refusal(x, f, s->requests, r->status, buf_str(&body));
+    buf_free(&body);
+    buf_free(&why);
+}
+
+static void answer_session(struct session *s, struct exchange *x, const struct http_request *rq,
+                           struct str path, enum wire_format f)
+{
+    struct arena *arena = arena_new();
+    struct wire_refusal refusal;
+    if (s->fake != NULL && !facts_admit(s, rq, path, f, arena, &refusal)) {
+        turn_away(s, x, rq, f, &refusal);
+    } else if (!facts_request(s, x, rq, path)) {
+        start_hop(s, x, rq, f);
+    }
+    arena_free(arena);
+}
+
 /* A session that there cannot be. */
 static void refuse_session(struct serve *v, struct exchange *x, enum wire_format f,
                            struct str session, const struct err *e)
@@ -433,6 +493,11 @@ static void refuse_session(struct serve *v, struct exchange *x, enum wire_format
     }
     answer_error(x, f, 0, status, str_of(e->message));
     buf_free(&line);
+    v->unserved++;
+    if (v->options.source == SERVE_RECORD && v->rc == 0) { /* what should be recorded is not */
+        v->rc = e->code;
+        v->error = *e;
+    }
 }
 
 static void on_request(void *ctx, struct exchange *x, const struct http_request *rq)
@@ -456,9 +521,7 @@ static void on_request(void *ctx, struct exchange *x, const struct http_request 
     } else {
         struct http_request inner = *rq;
         inner.url = r.url;
-        if (!facts_request(s, x, &inner, r.path)) {
-            start_hop(s, x, &inner, f);
-        }
+        answer_session(s, x, &inner, r.path, f);
     }
 }
 
@@ -479,6 +542,7 @@ static int listen_on(struct serve *v, struct err *e)
         .ctx = v,
         .request = on_request,
         .gone = on_gone,
+        .full = on_full,
     };
     int rc = server_new(&so, &v->server, e);
     if (rc == 0) {
@@ -487,6 +551,37 @@ static int listen_on(struct serve *v, struct err *e)
                               (unsigned)server_port(v->server));
     }
     return rc;
+}
+
+/* Whether a URL names this server, which would ask itself without end. */
+static bool is_ours(const struct serve *v, struct str url)
+{
+    static const char *const loopback[] = {"127.", "localhost:", "[::1]:", "0.0.0.0:", "[::]:"};
+    struct buf port = {0};
+    struct str rest = str_slice(url, str_starts(url, "https://") ? 8 : 7, url.n);
+    struct str host = str_slice(rest, 0, str_find(rest, STR("/")));
+    struct str own = str_slice(v->url, 7, v->url.n);
+    bool ours = str_eq(host, own);
+    buf_fmt(&port, ":%u", (unsigned)server_port(v->server));
+    buf_char(&port, '\0');
+    for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++) {
+        ours = ours || (str_starts_nocase(host, loopback[i]) && str_ends(host, port.p));
+    }
+    buf_free(&port);
+    return ours;
+}
+
+static int check_upstreams(const struct serve *v, struct err *e)
+{
+    for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
+        struct str upstream = v->options.upstream[f];
+        if (v->options.source == SERVE_RECORD && is_ours(v, upstream)) {
+            return err_set(e, ERR_USAGE,
+                           "the upstream %.*s is this server itself: name the endpoint to record",
+                           STR_FMT(upstream));
+        }
+    }
+    return 0;
 }
 
 int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
@@ -511,6 +606,9 @@ int serve_new(const struct serve_options *o, struct serve **out, struct err *e)
         rc = listen_on(v, e);
     }
     if (rc == 0) {
+        rc = check_upstreams(v, e);
+    }
+    if (rc == 0) {
         *out = v;
         return 0;
     }
@@ -525,8 +623,8 @@ struct str serve_url(const struct serve *v)
     return v->url;
 }
 
-void serve_variables(const struct serve *v, struct str name, struct str no_proxy,
-                     struct arena *arena, struct child_variable *out)
+size_t serve_variables(const struct serve *v, struct str name, struct str no_proxy, bool keys,
+                       struct arena *arena, struct child_variable *out)
 {
     struct str url =
         name.n == 0 ? v->url : arena_printf(arena, "%.*s/s/%.*s", STR_FMT(v->url), STR_FMT(name));
@@ -534,13 +632,16 @@ void serve_variables(const struct serve *v, struct str name, struct str no_proxy
     const char *v1 = arena_printf(arena, "%s/v1", root).p;
     const char *direct = /* we are no further than this machine */
         arena_printf(arena, "%.*s%s127.0.0.1", STR_FMT(no_proxy), no_proxy.n > 0 ? "," : "").p;
+    const char *key = "none-in-a-replay";
     const struct child_variable all[SERVE_VARIABLES] = {
         {"OPENAI_BASE_URL", v1, false},     {"OPENAI_API_BASE", v1, false},
         {"OPENAI_API_HOST", root, false},   {"ANTHROPIC_BASE_URL", root, false},
         {"ANTHROPIC_API_URL", root, false}, {"ASSAY_BASE_URL", root, false},
         {"NO_PROXY", direct, false},        {"no_proxy", direct, false},
+        {"OPENAI_API_KEY", key, true},      {"ANTHROPIC_API_KEY", key, true},
     };
     memcpy(out, all, sizeof all);
+    return keys ? SERVE_VARIABLES : SERVE_VARIABLES - 2;
 }
 
 void serve_stop(struct serve *v, void (*done)(void *arg), void *arg)
@@ -550,8 +651,10 @@ void serve_stop(struct serve *v, void (*done)(void *arg), void *arg)
 
 struct serve_report serve_report(struct serve *v)
 {
-    struct serve_report r = {.sessions = v->n_sessions};
+    struct serve_report r = {.sessions = v->n_sessions, .requests = v->unserved};
+    r.refused = v->options.source != SERVE_RECORD ? v->unserved : 0; /* there it is an error */
     buf_clear(&v->report);
+    buf_clear(&v->drifts);
     for (struct session *s = v->sessions; s != NULL; s = s->next) {
         r.requests += s->requests;
         r.refused += s->refused;
@@ -559,8 +662,10 @@ struct serve_report serve_report(struct serve *v)
         size_t from = v->report.n;
         r.leftover += source_leftover(s, &v->report);
         v->report.n -= v->report.n == from && from > 0; /* nothing to say: no line */
+        r.drifts += source_drifts(s, &v->drifts);
     }
     r.text = buf_str(&v->report);
+    r.drift_text = buf_str(&v->drifts);
     return r;
 }
 
@@ -581,6 +686,7 @@ int serve_free(struct serve *v, struct err *e)
         *e = v->error;
     }
     buf_free(&v->report);
+    buf_free(&v->drifts);
     arena_free(v->arena);
     free(v);
     return rc;

@@ -11,6 +11,7 @@
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
 #include "kernel/drive/child.h"
+#include "kernel/drive/endpoint.h"
 #include "kernel/drive/server.h"
 
 enum serve_source {
@@ -29,8 +30,17 @@ struct serve_options {
                             goes nowhere else); n 0 = nothing */
     enum serve_source source;
     const char *path;
-    struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; /v1 at their end is
-                               not doubled */
+    struct str upstream[3]; /* SERVE_RECORD: the base URLs, by enum wire_format; none may be this
+                               server. /v1 at their end is not doubled; where one of OpenAI's
+                               formats names another version (…/v1beta/openai) or has a query, /v1
+                               is not put behind it */
+    bool as_clients;        /* SERVE_RECORD: those of OpenAI's formats are as its clients name them:
+                               /v1 is never put behind them */
+    struct transport_limits deadlines; /* SERVE_RECORD: of its calls; bodies may be of any size */
+    bool limited;                      /* SERVE_RECORD: by the loop's limiter (drive/limiter.h) */
+    const struct http_header *headers; /* SERVE_RECORD: sent in the place of the client's of the
+                                          same name; outlive the server */
+    size_t n_headers;
     enum cassette_mode mode;   /* SERVE_RECORD: what becomes of a cassette that is there */
     enum cassette_match match; /* where something is replayed */
     const struct rules *rules; /* also for what is recorded; NULL = none. Outlives the server */
@@ -45,10 +55,11 @@ struct serve_options {
 };
 
 struct serve;
+struct fake_session;
 
 /* Loads what is named and listens. Errors as fake_load, cassette_load (all files of a folder are
- * checked), server_new; ERR_USAGE: an address beyond loopback without a token. Owned by the caller;
- * texts are copied, loop must outlive it. */
+ * checked), server_new; ERR_USAGE: an address beyond loopback without a token, an upstream that is
+ * this server. Owned by the caller; texts are copied, loop must outlive it. */
 int serve_new(const struct serve_options *o, struct serve **out, struct err *e) MUST_CHECK;
 
 /* "http://127.0.0.1:PORT", valid until serve_free. */
@@ -59,8 +70,9 @@ struct serve_placement {
     struct str name;             /* as in the URL */
     struct transport *transport; /* outlives the session, as does the clock */
     struct sched *sched;
-    bool scripted; /* its answers get the headers that the provider sends */
-    /* The base URLs that requests go to, by enum wire_format; NULL = they go as they came. */
+    struct fake_session *fake; /* what a script answers; NULL = something else does */
+    /* The base URLs that requests go to, by enum wire_format, as clients name them; NULL = they go
+     * as they came. */
     const struct str *upstream;
 };
 struct session;
@@ -74,11 +86,12 @@ int serve_place(struct serve *v, const struct serve_placement *p, struct session
 void serve_displace(struct session *s);
 
 /* The variables that point programs of most kinds at the session `name` (n 0 = main), into
- * out[0..SERVE_VARIABLES), texts in arena. no_proxy: the addresses that are asked directly so far,
- * to which ours is added. */
-enum { SERVE_VARIABLES = 8 };
-void serve_variables(const struct serve *v, struct str name, struct str no_proxy,
-                     struct arena *arena, struct child_variable *out);
+ * out[0..SERVE_VARIABLES), texts in arena; returns how many. no_proxy: the addresses that are asked
+ * directly so far, to which ours is added. keys: also keys where there are none, since the official
+ * SDKs do not begin without. */
+enum { SERVE_VARIABLES = 10 };
+size_t serve_variables(const struct serve *v, struct str name, struct str no_proxy, bool keys,
+                       struct arena *arena, struct child_variable *out);
 
 /* Takes no new connections, finishes the answers under way, then calls done(arg) once. */
 void serve_stop(struct serve *v, void (*done)(void *arg), void *arg);
@@ -87,12 +100,16 @@ void serve_stop(struct serve *v, void (*done)(void *arg), void *arg);
 struct serve_report {
     size_t sessions;
     size_t requests;
-    size_t refused;  /* requests that the script did not expect, or the cassette did not hold */
+    size_t refused;  /* requests that the script did not expect, or the cassette did not hold, or
+                        for whose session there is no file */
     size_t leftover; /* sessions with steps or recordings that were never asked for */
-    struct str text; /* for people, a line each */
+    size_t drifts;   /* requests that their recording answered although they differ from it */
+    struct str text; /* what was left over, for people, a line each */
+    struct str drift_text; /* the same of the drifts */
 };
 struct serve_report serve_report(struct serve *v);
 
-/* Closes everything; ERR_IO when a recording could not be written. v NULL allowed. */
+/* Closes everything; the first error of a recording that could not be begun or written. v NULL
+ * allowed. */
 int serve_free(struct serve *v, struct err *e) MUST_CHECK;
 #endif

@@ -3,7 +3,8 @@
  *     GET  /_assay/sessions               each session: its name, how many requests, how it stands
  *     GET  /_assay/journal[?session=NAME] the requests, in order
  *     GET  /_assay/leftover[?session=NAME] steps and recordings that were never asked for: 200 when
- *                                         there are none and nothing was refused, else 409
+ *                                         there are none and nothing was refused, else 409; 404:
+ *                                         the session asked nothing
  *     POST /_assay/reset[?session=NAME]   sessions begin anew, at the start of their script; 409
  *                                         while they are recorded
  */
@@ -99,14 +100,26 @@ static void answer_journal(struct serve *v, struct exchange *x, struct str name)
     buf_free(&out);
 }
 
+static void answer_error(struct exchange *x, int status, struct str message)
+{
+    struct buf out = {0};
+    buf_addz(&out, "{");
+    json_put_text(&out, "error", message);
+    buf_addz(&out, "}\n");
+    answer_json(x, status, buf_str(&out));
+    buf_free(&out);
+}
+
 static void answer_leftover(struct serve *v, struct exchange *x, struct str name)
 {
     struct buf out = {0};
     struct buf text = {0};
     bool all_well = true;
+    bool known = name.n == 0;
     buf_addz(&out, "{\"leftover\":[");
     for (struct session *s = v->sessions; s != NULL; s = s->next) {
         buf_clear(&text);
+        known = known || wanted(s, name);
         if (wanted(s, name) && source_leftover(s, &text)) {
             json_next(&out);
             json_add_string(&out, buf_str(&text));
@@ -123,19 +136,13 @@ static void answer_leftover(struct serve *v, struct exchange *x, struct str name
         all_well = all_well && !(wanted(s, name) && s->refused > 0);
     }
     buf_addz(&out, "]}\n");
-    answer_json(x, all_well ? 200 : 409, buf_str(&out));
+    if (known) {
+        answer_json(x, all_well ? 200 : 409, buf_str(&out));
+    } else { /* a name with a slip would find all well */
+        answer_error(x, 404, STR("no session of this name asked anything; see /_assay/sessions"));
+    }
     buf_free(&out);
     buf_free(&text);
-}
-
-static void answer_error(struct exchange *x, int status, struct str message)
-{
-    struct buf out = {0};
-    buf_addz(&out, "{");
-    json_put_text(&out, "error", message);
-    buf_addz(&out, "}\n");
-    answer_json(x, status, buf_str(&out));
-    buf_free(&out);
 }
 
 static void answer_reset(struct serve *v, struct exchange *x, struct str name)

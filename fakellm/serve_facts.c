@@ -85,6 +85,67 @@ static void answer_count(struct exchange *x, struct str body, bool anthropic)
     buf_free(&out);
 }
 
+/* ---- the door ---- */
+
+/* What there is, and by which method. */
+static const struct {
+    const char *path;
+    const char *method;
+} doors[] = {
+    {"/v1/models", "GET"},
+    {"/v1/messages/count_tokens", "POST"},
+    {"/v1/responses/input_tokens", "POST"},
+};
+
+/* The method by which a path is asked; NULL = there is no such path. */
+static const char *method_of(struct str path)
+{
+    enum wire_format f;
+    for (size_t i = 0; i < sizeof doors / sizeof doors[0]; i++) {
+        if (str_is(path, doors[i].path)) {
+            return doors[i].method;
+        }
+    }
+    if (str_starts(path, "/v1/models/")) {
+        return "GET";
+    }
+    return wire_of_url(path, &f) ? "POST" : NULL;
+}
+
+static struct str key_of(const struct http_request *rq, enum wire_format f)
+{
+    struct str bearer = http_header_get(rq->headers, rq->n_headers, "authorization");
+    struct str key = http_header_get(rq->headers, rq->n_headers, "x-api-key");
+    if (f == WIRE_MESSAGES && key.n > 0) {
+        return key;
+    }
+    return str_starts_nocase(bearer, "bearer ") ? str_trim(str_slice(bearer, 7, bearer.n))
+                                                : STR("");
+}
+
+bool facts_admit(const struct session *s, const struct http_request *rq, struct str path,
+                 enum wire_format f, struct arena *arena, struct wire_refusal *out)
+{
+    const struct fake_script *script = fake_script_of(s->fake);
+    struct str wanted = fake_api_key(script);
+    struct str key = key_of(rq, f);
+    const char *method = method_of(path);
+    if (wanted.n > 0 && !str_eq(key, wanted)) {
+        *out = wire_refuse_key(f, key.n > 0);
+        return false;
+    }
+    if (method == NULL || !str_is(rq->method, method)) {
+        *out = wire_refuse_path(f, rq->method, path, method != NULL, arena);
+        return false;
+    }
+    struct str model = str_slice(path, STR("/v1/models/").n, path.n);
+    if (str_starts(path, "/v1/models/") && !str_eq(model, fake_model(script))) {
+        *out = wire_refuse_model(f, model, arena);
+        return false;
+    }
+    return true;
+}
+
 bool facts_request(struct session *s, struct exchange *x, const struct http_request *rq,
                    struct str path)
 {

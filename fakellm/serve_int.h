@@ -39,8 +39,8 @@ struct session {
     struct cassette *cassette; /* SERVE_RECORD: one that was there */
     struct recorder *recorder;
     struct transport *upstream;
-    bool placed;            /* transport and sched are somebody else's */
-    bool scripted;          /* answers get the provider's headers */
+    bool placed;            /* transport, sched and fake are somebody else's */
+    bool as_clients;        /* base_url is as in the options of that name */
     struct str base_url[3]; /* of what is asked, by enum wire_format; n 0 = nobody is */
     struct entry *journal;
     size_t n_journal, cap_journal;
@@ -71,7 +71,9 @@ struct serve {
     size_t n_sessions;
     size_t journals_bytes;
     struct buf report;
-    int rc; /* the first error of a recording */
+    struct buf drifts;
+    size_t unserved; /* requests for whose session there is no file */
+    int rc;          /* the first error of a recording */
     struct err error;
 };
 
@@ -93,10 +95,18 @@ void source_close(struct session *s);
  * well. Returns whether there was something left over. */
 bool source_leftover(struct session *s, struct buf *out);
 
+/* Appends the requests that differed from the recordings that answered them, a line each; returns
+ * how many. */
+size_t source_drifts(struct session *s, struct buf *out);
+
 /* The request as what answers the session wants it: to the upstream's address, without what is
  * between the client and us. New parts in arena. */
 struct http_request source_request(const struct session *s, const struct http_request *rq,
                                    enum wire_format f, struct arena *arena);
+
+/* The headers in[0..n) that are between an upstream and its client, into out, without those that
+ * are between neighbours; returns how many. */
+size_t source_headers(const struct http_header *in, size_t n, struct http_header *out);
 
 /* ---- serve.c ---- */
 
@@ -113,6 +123,11 @@ void admin_request(struct serve *v, struct exchange *x, const struct http_reques
                    struct str path);
 
 /* ---- serve_facts.c: what providers tell besides replies ---- */
+
+/* Whether the provider would open its door: false with *out for a path or method that it does not
+ * have, and a key that the script does not take. */
+bool facts_admit(const struct session *s, const struct http_request *rq, struct str path,
+                 enum wire_format f, struct arena *arena, struct wire_refusal *out);
 
 /* Answers lists of models and counts of tokens; false for any other request. path begins with
  * "/v1/". */

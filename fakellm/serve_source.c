@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "fakellm/serve_int.h"
-#include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/limiter.h"
 
 /* What a folder's files end with. */
 static const char *ending_of(enum serve_source source)
@@ -15,7 +15,8 @@ static const char *ending_of(enum serve_source source)
 /* Whether a recording goes into one file. */
 static bool is_one_cassette(const char *path)
 {
-    return str_ends(str_of(path), ".yaml") && !path_is_dir(path);
+    struct str name = str_of(path);
+    return (str_ends(name, ".yaml") || str_ends(name, ".yml")) && !path_is_dir(path);
 }
 
 static int load_cassette(const struct serve *v, const char *path, struct cassette **out,
@@ -69,7 +70,14 @@ static int target_check(const struct serve *v, struct err *e)
                       "a cassette exists already: --mode all records it anew, new_episodes adds "
                       "what it lacks, once replays it, another path keeps it");
     }
-    return 0;
+    struct cassette *there = NULL;
+    bool replays = v->options.mode == CASSETTE_ONCE || v->options.mode == CASSETTE_NEW_EPISODES;
+    int rc = 0;
+    if (replays && path_exists(v->options.path)) {
+        rc = cassette_load(v->options.path, &there, NULL, e);
+    }
+    cassette_free(there);
+    return rc;
 }
 
 int sources_load(struct serve *v, struct err *e)
@@ -116,7 +124,6 @@ static const struct source *source_find(const struct serve *v, struct str sessio
 static void open_script(struct session *s, const struct source *from)
 {
     s->fake = fake_session_new(from->script);
-    s->scripted = true;
     s->transport = transport_fake(s->fake, s->sched);
 }
 
@@ -149,6 +156,16 @@ static int recording_path(const struct session *s, const char **out, struct err 
                          "all is recorded into %s: for sessions of their own name a folder", path);
 }
 
+/* Answers of any size pass: the client's memory is not ours. */
+static struct transport *upstream_new(const struct session *s)
+{
+    const struct serve_options *o = &s->serve->options;
+    struct transport_limits limits = o->deadlines;
+    limits.endless = true;
+    struct transport *curl = transport_curl(o->loop, s->sched, limits);
+    return o->limited ? limiter_transport(limiter_of(o->loop), curl) : curl;
+}
+
 static int open_recorder(struct session *s, const char *path, struct err *e)
 {
     struct serve *v = s->serve;
@@ -164,9 +181,10 @@ static int open_recorder(struct session *s, const char *path, struct err *e)
     };
     int rc = recorder_new(&o, &s->recorder, e);
     if (rc == 0) {
-        s->upstream = transport_curl(v->options.loop, s->sched, TRANSPORT_LIMITS_DEFAULT);
+        s->upstream = upstream_new(s);
         s->transport = recorder_transport(s->recorder, s->upstream);
         memcpy(s->base_url, v->options.upstream, sizeof s->base_url);
+        s->as_clients = v->options.as_clients;
     }
     return rc;
 }
@@ -246,6 +264,7 @@ void source_close(struct session *s)
     free_transport(s->upstream);
     if (s->placed) {
         s->sched = NULL;
+        s->fake = NULL;
     }
     if (s->fake != NULL) { /* a player's and a recorder's transports are theirs */
         free_transport(s->transport);
@@ -282,15 +301,60 @@ bool source_leftover(struct session *s, struct buf *out)
     return left.n > 0;
 }
 
+size_t source_drifts(struct session *s, struct buf *out)
+{
+    struct player_report r = {0};
+    if (s->player != NULL) {
+        r = player_report(s->player);
+    }
+    if (r.drifts > 0) {
+        buf_fmt(out, "%ssession %.*s: ", out->n > 0 ? "\n" : "", STR_FMT(s->name));
+        buf_add(out, r.drift_text);
+    }
+    return r.drifts;
+}
+
 /* ---- what the upstream is asked ---- */
 
-/* Headers between two neighbours, and those that are ours. */
+/* Whether a header is between two neighbours (RFC 9110 7.6.1): by its name, or as Connection says.
+ */
+static bool is_hop_by_hop(struct str name, const struct http_header *headers, size_t n)
+{
+    static const char *const names[] = {"connection", "keep-alive", "proxy-connection", "te",
+                                        "trailer",    "upgrade",    "transfer-encoding"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (str_is_nocase(name, names[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct str rest = headers[i].value;
+        while (str_is_nocase(headers[i].name, "connection") && rest.n > 0) {
+            size_t comma = str_find(rest, STR(","));
+            if (str_cmp_nocase(str_trim(str_slice(rest, 0, comma)), name) == 0) {
+                return true;
+            }
+            rest = comma == SIZE_MAX ? STR("") : str_slice(rest, comma + 1, rest.n);
+        }
+    }
+    return false;
+}
+
+size_t source_headers(const struct http_header *in, size_t n, struct http_header *out)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!is_hop_by_hop(in[i].name, in, n)) {
+            out[kept++] = in[i];
+        }
+    }
+    return kept;
+}
+
+/* Those that curl says itself, and those that are for us. */
 static bool stays_here(struct str name)
 {
-    static const char *const names[] = {
-        "connection", "content-length", "host",    "keep-alive",        "proxy-connection",
-        "te",         "trailer",        "upgrade", "transfer-encoding", "accept-encoding",
-        "expect"};
+    static const char *const names[] = {"content-length", "host", "accept-encoding", "expect"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (str_is_nocase(name, names[i])) {
             return true;
@@ -299,27 +363,61 @@ static bool stays_here(struct str name)
     return str_starts_nocase(name, "x-assay-");
 }
 
+/* The client's headers, and in their place those that the user names. */
+static void add_headers(const struct serve_options *o, const struct http_request *rq,
+                        struct arena *arena, struct http_request *out)
+{
+    struct http_header *all = arena_array(arena, rq->n_headers + o->n_headers, sizeof *all);
+    size_t n = source_headers(rq->headers, rq->n_headers, all);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool replaced = stays_here(all[i].name);
+        for (size_t j = 0; j < o->n_headers && !replaced; j++) {
+            replaced = str_cmp_nocase(all[i].name, o->headers[j].name) == 0;
+        }
+        if (!replaced) {
+            all[kept++] = all[i];
+        }
+    }
+    for (size_t j = 0; j < o->n_headers; j++) {
+        all[kept++] = o->headers[j];
+    }
+    out->headers = all;
+    out->n_headers = kept;
+}
+
+/* Whether a segment of a base URL is a version, as v1 or v1beta. */
+static bool names_version(struct str base)
+{
+    for (size_t at = str_find(base, STR("://")) + 3; at + 2 < base.n; at++) {
+        char digit = base.p[at + 2];
+        if (base.p[at] == '/' && base.p[at + 1] == 'v' && digit >= '0' && digit <= '9') {
+            return true;
+        }
+    }
+    return false;
+}
+
 struct http_request source_request(const struct session *s, const struct http_request *rq,
                                    enum wire_format f, struct arena *arena)
 {
+    const struct serve_options *o = &s->serve->options;
     struct str base = s->base_url[f];
     struct http_request out = *rq;
     if (base.n == 0) {
         return out;
     }
+    struct str query = str_slice(base, str_find(base, STR("?")), base.n); /* as Azure wants one */
+    base.n -= query.n;
     while (str_ends(base, "/")) {
         base.n--;
     }
-    bool doubled = str_ends(base, "/v1") && str_starts(rq->url, "/v1/");
+    bool whole = f != WIRE_MESSAGES && (s->as_clients || query.n > 0 || names_version(base));
+    bool doubled = (whole || str_ends(base, "/v1")) && str_starts(rq->url, "/v1/");
     struct str path = str_slice(rq->url, doubled ? 3 : 0, rq->url.n);
-    out.url = arena_printf(arena, "%.*s%.*s", STR_FMT(base), STR_FMT(path));
-    struct http_header *headers = arena_array(arena, rq->n_headers, sizeof *headers);
-    out.headers = headers;
-    out.n_headers = 0;
-    for (size_t i = 0; i < rq->n_headers; i++) {
-        if (!stays_here(rq->headers[i].name)) {
-            headers[out.n_headers++] = rq->headers[i];
-        }
-    }
+    bool two = query.n > 0 && str_find(path, STR("?")) != SIZE_MAX;
+    out.url = arena_printf(arena, "%.*s%.*s%s%.*s", STR_FMT(base), STR_FMT(path), two ? "&" : "",
+                           STR_FMT(str_slice(query, two, query.n)));
+    add_headers(o, rq, arena, &out);
     return out;
 }

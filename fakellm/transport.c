@@ -82,7 +82,7 @@ static void send_piece(struct http_call *c)
 
 static struct str end_detail(const struct fake_answer *a)
 {
-    if (a->mismatch) {
+    if (a->mismatch || a->refused) {
         return a->message;
     }
     switch (a->end) {
@@ -166,7 +166,7 @@ static void transport_free(struct transport *t)
 
 struct transport *transport_fake(struct fake_session *f, struct sched *s)
 {
-    static const struct transport_ops ops = {transport_start, transport_stop, transport_free};
+    static const struct transport_ops ops = {transport_start, transport_stop, transport_free, NULL};
     struct fake_transport *t = mem_zero(sizeof *t);
     t->base.ops = &ops;
     t->session = f;

@@ -1,4 +1,4 @@
-#include "goldens/golden_int.h"
+#include "goldens/answer_int.h"
 #include "kernel/base/dec.h"
 #include "kernel/base/json.h"
 #include "kernel/base/schema.h"
@@ -6,30 +6,7 @@
 
 #include <string.h>
 
-enum answer_kind {
-    ANSWER_TEXT,
-    ANSWER_NUMBER,
-    ANSWER_JSON,
-    ANSWER_SCHEMA,
-    ANSWER_ALL,
-    ANSWER_ANY,
-    ANSWER_NOT
-};
-
 enum { PATH_PARTS_MAX = 64, PREVIEW_CHARS = 120 };
-
-struct golden_answer {
-    enum answer_kind kind;
-    struct golden_answer *made_before; /* the chain of golden_loaded */
-    struct text_cond *text;
-    struct str value; /* ANSWER_NUMBER */
-    struct str within;
-    struct str path; /* ANSWER_JSON */
-    struct arg_match *match;
-    struct schema *schema;
-    struct golden_answer **parts; /* ANSWER_ALL, ANY, NOT */
-    size_t n_parts;
-};
 
 /* ---- loading ---- */
 
@@ -173,6 +150,7 @@ int golden_answer_load(struct golden_loaded *l, const struct val *v, struct gold
                        struct err *e)
 {
     struct golden_answer *a = arena_alloc(l->doc.arena, sizeof *a);
+    a->at = v;
     a->made_before = l->answers;
     l->answers = a;
     *out = a;

@@ -2,6 +2,8 @@
 #include "goldens/golden_int.h"
 #include "kernel/base/text.h"
 
+#include <string.h>
+
 void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
                  enum finding_severity severity, const char *code, struct buf *message)
 {
@@ -60,6 +62,9 @@ static void check_calls(const struct golden_report *r, const struct golden_task 
         }
         if (call->at->kind == VAL_OBJECT) {
             golden_check_args(r, tool, &call->at->members[0].value);
+            if (!t->expect.ignore_extra_args) {
+                golden_check_required(r, tool, &call->at->members[0].value, call->at);
+            }
         }
     }
 }
@@ -90,9 +95,6 @@ static void check_script(const struct golden_report *r, const struct golden_task
     struct fake_script *script;
     struct err e = {0};
     struct buf message = {0};
-    if (t->fake == NULL) {
-        return;
-    }
     int rc = fake_load(t->fake, &script, &e);
     if (rc == 0) {
         fake_free(script);
@@ -126,12 +128,20 @@ void golden_check(const struct golden_set *s, void (*found)(void *ctx, const str
                   void *ctx)
 {
     struct golden_report r = {found, ctx, s->path};
+    const char *script = NULL;
     for (size_t i = 0; i < s->n_tasks; i++) {
-        check_calls(&r, &s->tasks[i]);
-        check_forbidden(&r, &s->tasks[i]);
-        check_script(&r, &s->tasks[i]);
-        check_expects(&r, &s->tasks[i]);
+        const struct golden_task *t = &s->tasks[i];
+        r.file = t->path;
+        check_calls(&r, t);
+        check_forbidden(&r, t);
+        if (t->fake != NULL && (script == NULL || strcmp(script, t->fake) != 0)) {
+            check_script(&r, t);
+            script = t->fake;
+        }
+        check_expects(&r, t);
+        golden_check_expect(&r, t);
     }
+    golden_check_set(&r, s);
     const struct golden_tools *t = ((const struct golden_loaded *)s)->first_tools;
     for (; t != NULL; t = t->next_used) {
         if (!t->broken) {

@@ -1,6 +1,8 @@
 /* Whether the arguments that a task expects can come about: each against its own part of the tool's
  * schema. References into the rest of the schema are left to the run. */
 #include "goldens/golden_int.h"
+#include "kernel/base/json.h"
+#include "kernel/base/regex.h"
 #include "kernel/base/schema.h"
 #include "kernel/base/text.h"
 
@@ -220,6 +222,67 @@ static void check_items(const struct checking *c, const struct place *p, const s
     }
 }
 
+static void count(void *ctx, const struct finding *f)
+{
+    size_t *errors = ctx;
+    *errors += f->severity == FINDING_ERROR;
+}
+
+/* Tells when nothing under `one_of` can ever come. */
+static void check_one_of(const struct checking *c, const struct place *p, const struct val *list)
+{
+    size_t possible = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        size_t errors = 0;
+        const struct golden_report quiet = {count, &errors, c->report->file};
+        const struct checking alone = {&quiet, c->tool, c->arena};
+        struct place item = {&list->items[i], p->schema, p->path, false};
+        check(&alone, &item);
+        possible -= errors > 0;
+    }
+    if (possible == 0 && !p->alternative) {
+        struct buf message = {0};
+        buf_fmt(&message,
+                "none of these values can ever be the \"%.*s\" of the tool \"%.*s\"; name one that "
+                "its schema allows",
+                STR_FMT(p->path), STR_FMT(c->tool->name));
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
+        return;
+    }
+    check_items(c, p, list, p->schema, true);
+}
+
+/* What a matcher of texts takes whatever the text is says no more than `any`. */
+static void check_vague(const struct checking *c, const struct place *p, bool vague, bool empty)
+{
+    struct buf message = {0};
+    if (vague) {
+        buf_fmt(&message,
+                "every text%s fits here; name a part of the \"%.*s\" that is meant, or write "
+                "{any: true}",
+                empty ? "" : " that is not empty", STR_FMT(p->path));
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_WARNING, "accepts_anything",
+                    &message);
+    }
+}
+
+/* A regex that is found in texts as unlike each other as can be. */
+static void check_regex(const struct checking *c, const struct place *p, struct str pattern)
+{
+    static const char *const probes[] = {"zq", "7", " - ", "订单"};
+    struct regex *regex;
+    size_t found = 0;
+    if (regex_new(pattern, &regex, NULL) != 0) {
+        return;
+    }
+    bool empty = regex_search(regex, STR("")) == 1;
+    for (size_t i = 0; i < sizeof probes / sizeof probes[0]; i++) {
+        found += regex_search(regex, str_of(probes[i])) == 1;
+    }
+    regex_free(regex);
+    check_vague(c, p, found == sizeof probes / sizeof probes[0], empty);
+}
+
 /* Whether v is written with a matcher. */
 static bool is_matcher(const struct val *v)
 {
@@ -232,27 +295,95 @@ static bool is_matcher(const struct val *v)
     return false;
 }
 
+static bool beyond(const struct val *number, const struct val *bound, int side)
+{
+    return val_is(number, VAL_NUMBER) && val_is(bound, VAL_NUMBER) &&
+           num_compare(number->text, bound->text) * side > 0;
+}
+
+/* A range that lies outside of what the schema allows. */
+static void check_bounds(const struct checking *c, const struct place *p, const struct val *range)
+{
+    bool below = beyond(val_item(range, 1), val_get(p->schema, "minimum"), -1);
+    bool above = beyond(val_item(range, 0), val_get(p->schema, "maximum"), 1);
+    struct buf message = {0};
+    if ((below || above) && !p->alternative) {
+        buf_fmt(&message,
+                "the tool \"%.*s\" never takes a \"%.*s\" in this range: its schema has the "
+                "%s %.*s",
+                STR_FMT(c->tool->name), STR_FMT(p->path), below ? "minimum" : "maximum",
+                STR_FMT(val_get(p->schema, below ? "minimum" : "maximum")->text));
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
+    }
+}
+
+/* Whether one of the values that the schema lists fits the matcher. */
+static bool any_fits(const struct checking *c, const struct place *p, const struct val *values)
+{
+    struct arg_match *match = NULL;
+    struct doc d = {c->arena, NULL};
+    struct member member = {STR("v"), p->v->line, p->v->column, *p->v};
+    const struct val args = {.kind = VAL_OBJECT, .count = 1, .members = &member};
+    const struct args_match_options o = {0};
+    bool fits = args_match_new(d, &args, &match, NULL) != 0;
+    for (size_t i = 0; i < values->count && !fits; i++) {
+        struct member given = {STR("v"), 0, 0, values->items[i]};
+        const struct val call = {.kind = VAL_OBJECT, .count = 1, .members = &given};
+        fits = args_match_test(match, &call, &o, NULL);
+    }
+    args_match_free(match);
+    return fits;
+}
+
+/* A matcher that fits none of the values that the schema lists; true when that was told. */
+static bool check_listed(const struct checking *c, const struct place *p)
+{
+    static const char *const keys[] = {"regex", "contains", "near", "range"};
+    const struct val *values = val_get(p->schema, "enum");
+    bool tests = false;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        tests = tests || val_get(p->v, keys[i]) != NULL;
+    }
+    if (!tests || p->alternative || !val_is(values, VAL_ARRAY) || any_fits(c, p, values)) {
+        return false;
+    }
+    struct buf message = {0};
+    buf_fmt(&message, "this fits none of the values that the tool \"%.*s\" has for \"%.*s\": ",
+            STR_FMT(c->tool->name), STR_FMT(p->path));
+    json_add_spaced(&message, values);
+    golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
+    return true;
+}
+
 static void check_matcher(const struct checking *c, const struct place *p)
 {
     struct str key = p->v->members[0].key;
     const struct val *operand = &p->v->members[0].value;
     const struct val *items = val_get(p->schema, "items");
     struct place inner = {operand, p->schema, p->path, p->alternative};
+    if (check_listed(c, p)) {
+        return;
+    }
     if (str_is(key, "equals")) {
         check_literal(c, &inner);
     } else if (str_is(key, "optional")) {
         check(c, &inner);
     } else if (str_is(key, "one_of")) {
-        check_items(c, p, operand, p->schema, true);
+        check_one_of(c, p, operand);
     } else if (str_is(key, "regex")) {
-        (void)may_be(c, p, IS_STRING, "a regex", "match");
+        if (may_be(c, p, IS_STRING, "a regex", "match")) {
+            check_regex(c, p, operand->text);
+        }
     } else if (str_is(key, "near") || str_is(key, "range")) {
         (void)may_be(c, p, IS_NUMBER, "a range of numbers", "match");
+        check_bounds(c, p, operand);
     } else if (str_is(key, "contains")) {
         inner.schema = items;
         if (may_be(c, p, IS_STRING | IS_ARRAY, "contains", "match") &&
             operand->kind != VAL_STRING) {
             check(c, &inner);
+        } else if (operand->kind == VAL_STRING) {
+            check_vague(c, p, operand->text.n == 0, true);
         }
     } else if (str_is(key, "unordered") || str_is(key, "each")) {
         inner.schema = items;
@@ -300,4 +431,30 @@ void golden_check_args(const struct golden_report *r, const struct tool_spec *to
         check_members(&c, &all);
     }
     arena_free(c.arena);
+}
+
+void golden_check_required(const struct golden_report *r, const struct tool_spec *tool,
+                           const struct val *args, const struct val *at)
+{
+    const struct val *required = val_get(tool->schema, "required");
+    struct arena *scratch = arena_new();
+    for (size_t i = 0; val_is(required, VAL_ARRAY) && i < required->count; i++) {
+        struct str name = val_text(&required->items[i]);
+        const struct val *expected = val_find(args, name);
+        const struct val *property = val_find(val_get(tool->schema, "properties"), name);
+        bool absent = val_get(expected, "absent") != NULL && expected->count == 1;
+        if ((expected != NULL && !absent) || val_get(property, "default") != NULL) {
+            continue;
+        }
+        struct buf message = {0};
+        struct str shown = text_preview(scratch, name, 100);
+        buf_fmt(&message,
+                "the tool \"%.*s\" requires \"%.*s\", which %s here: no call that it accepts fits; "
+                "write %.*s: {any: true} if it does not matter",
+                STR_FMT(tool->name), STR_FMT(shown),
+                absent ? "is expected to be absent" : "is not listed", STR_FMT(shown));
+        golden_tell(r, absent ? expected->line : at->line, absent ? expected->column : at->column,
+                    FINDING_ERROR, "missing_argument", &message);
+    }
+    arena_free(scratch);
 }

@@ -46,7 +46,9 @@ struct golden_task {
     struct str id;
     struct str *tags;
     size_t n_tags;
-    struct str prompt;
+    struct str prompt; /* the first of the user's messages */
+    struct str *turns; /* all of them, in order; the next is said when a run has completed */
+    size_t n_turns;    /* at least 1 */
     struct str system; /* p NULL = none */
     struct budget budget;
     int64_t trials;
@@ -54,20 +56,32 @@ struct golden_task {
     const struct val *fake_at; /* where it is named; NULL = none */
     struct toolset *tools;     /* owned by the set, may be shared by tasks */
     struct golden_expect expect;
+    const struct val *at; /* where it is written */
+    const char *path;     /* in which file: the set's, or one that it includes */
     uint32_t line;
     uint32_t column;
+};
+
+/* A model that the set is run with. */
+struct golden_model {
+    struct str name;
+    struct str provider; /* as wire_provider names it; n 0 = open */
 };
 
 struct golden_set {
     struct arena *arena;
     const char *path;
     struct str name;
-    struct golden_task *tasks;
+    struct golden_task *tasks; /* those of included sets first */
     size_t n_tasks;
+    const char **files; /* every file that tasks come from, the set's own first */
+    size_t n_files;
+    struct golden_model *models; /* none: whoever runs the set names one */
+    size_t n_models;
 };
 
-/* Loads and checks a set with everything it names (tool files; scripts only by name).
- * ERR_NOT_FOUND, ERR_IO, ERR_INPUT with place. Owned by the caller. */
+/* Loads and checks a set with everything it names (included sets, tool files; scripts only by
+ * name). ERR_NOT_FOUND, ERR_IO, ERR_INPUT with place. Owned by the caller. */
 int golden_load(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
 void golden_free(struct golden_set *s); /* NULL allowed */
 

@@ -8,9 +8,12 @@ enum { GOLDEN_TOOLS_BUCKETS = 256 };
 
 /* A set with what it owns besides its arena. */
 struct golden_loaded {
-    struct golden_set set; /* first: golden_free gets its address */
-    struct doc doc;
-    const char *dir;                                  /* of the set's file */
+    struct golden_set set;                            /* first: golden_free gets its address */
+    struct doc doc;                                   /* of the file that is being loaded */
+    const char *dir;                                  /* of that file */
+    size_t cap;                                       /* room in set.tasks */
+    size_t files_cap;                                 /* and in set.files */
+    const struct include *within;                     /* the files that are being loaded */
     struct golden_tools *tools[GOLDEN_TOOLS_BUCKETS]; /* by hash of their source */
     struct golden_tools *first_tools;                 /* the same in order of their first use */
     struct golden_tools *last_tools;
@@ -18,6 +21,12 @@ struct golden_loaded {
     /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
     void (*wrong)(void *ctx, const struct err *e);
     void *wrong_ctx;
+};
+
+/* A file that is being loaded, and the one that includes it. */
+struct include {
+    const struct include *by; /* NULL = the set itself */
+    const char *path;
 };
 
 /* A toolset and what it was made from: tasks that name the same source share it. */
@@ -54,6 +63,17 @@ void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
 /* Finds arguments (a map of matchers, NULL: none) that no call of the tool can meet. */
 void golden_check_args(const struct golden_report *r, const struct tool_spec *tool,
                        const struct val *args);
+/* Finds parameters that the tool requires and that the expected arguments of the call at `at` leave
+ * out: a call that the tool accepts would have more than is expected. */
+void golden_check_required(const struct golden_report *r, const struct tool_spec *tool,
+                           const struct val *args, const struct val *at);
+
+/* Finds expectations of a task that can never hold, or say nothing. */
+void golden_check_expect(const struct golden_report *r, const struct golden_task *t);
+void golden_check_answer(const struct golden_report *r, const struct golden_answer *a);
+
+/* Finds doubts about a set as a whole; the file of `r` does not count. */
+void golden_check_set(const struct golden_report *r, const struct golden_set *s);
 
 /* Calls found(ctx, number) for each number in a text for people: digits with thousands separators,
  * a decimal part, an exponent, a minus sign (also U+2212, also before a currency sign). A number

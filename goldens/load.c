@@ -3,12 +3,18 @@
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
+#include "kernel/wire/wire.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     SET_BYTES_MAX = 64 << 20,
     TASKS_MAX = 100000,
+    TURNS_MAX = 1000,
+    MODELS_MAX = 100,
+    FILES_MAX = 1000, /* of one set, included ones among them */
+    INCLUDE_DEPTH_MAX = 16,
     ID_BYTES_MAX = 128, /* file names: with ".N.jsonl" and a model's name in front below 255 */
     NAME_BYTES_MAX = 100,
     COUNT_MAX = 1000000000,
@@ -23,6 +29,7 @@ struct defaults {
     const struct val *tools; /* where it is written; NULL = none */
     struct budget budget;
     int64_t trials;
+    const struct val *fake; /* where a script is named; NULL = none */
 };
 
 /* ---- pieces of a task ---- */
@@ -131,28 +138,73 @@ static int load_word(struct doc d, const struct val *v, const char *key, size_t 
                     key, max, STR_FMT(text_preview(d.arena, *out, SHOWN_CHARS)));
 }
 
-/* Keys that the format has and this version does not run. */
-static int refuse_unsupported(struct doc d, const struct val *v, const char *const *keys,
-                              struct err *e)
+/* `fake`: absent inherits, null takes it away. */
+static int load_fake(struct golden_loaded *l, const struct val *v, const struct val *usual,
+                     struct golden_task *out, struct err *e)
 {
-    for (; *keys != NULL; keys++) {
-        const struct val *found = val_get(v, *keys);
-        if (found != NULL) {
-            return doc_fail(d, found, e, "this version does not support \"%s\" yet", *keys);
-        }
+    struct str fake = val_text(usual);
+    out->fake_at = usual;
+    if (val_get(v, "fake") != NULL) {
+        fake = (struct str){0};
+        out->fake_at = val_get(v, "fake");
     }
-    return 0;
-}
-
-static int load_fake(struct golden_loaded *l, const struct val *v, struct golden_task *out,
-                     struct err *e)
-{
-    struct str fake = {0};
     int rc = doc_str(l->doc, v, "fake", DOC_OPTIONAL, &fake, e);
     if (rc == 0 && fake.n > 0) {
         out->fake = path_join(l->doc.arena, l->dir, arena_cstr(l->doc.arena, fake));
-        out->fake_at = val_get(v, "fake");
     }
+    return rc;
+}
+
+/* One message of the user. */
+static int load_message(struct doc d, const struct val *v, const char *key, struct str *out,
+                        struct err *e)
+{
+    int rc = doc_str(d, v, key, DOC_REQUIRED, out, e);
+    if (rc == 0 && out->n == 0) {
+        return doc_fail(d, val_get(v, key), e, "the %s is empty",
+                        strcmp(key, "user") == 0 ? "user's message" : key);
+    }
+    return rc;
+}
+
+/* `turns: [{user: TEXT}, ...]` in place of `prompt`. */
+static int load_turns(struct doc d, const struct val *v, struct golden_task *out, struct err *e)
+{
+    static const char *const keys[] = {"user", NULL};
+    const struct val *turns = NULL;
+    int rc = doc_list(d, v, "turns", DOC_REQUIRED, &turns, e);
+    if (rc != 0) {
+        return rc;
+    }
+    if (val_get(v, "prompt") != NULL) {
+        return doc_fail(d, turns, e,
+                        "expected one of prompt and turns, found both: the prompt is the first "
+                        "turn, write it as {user: ...}");
+    }
+    if (turns->count == 0 || turns->count > TURNS_MAX) {
+        return doc_fail(d, turns, e, "expected 1 to %d turns, each {user: TEXT}, found %zu",
+                        (int)TURNS_MAX, turns->count);
+    }
+    out->turns = arena_array(d.arena, turns->count, sizeof *out->turns);
+    for (size_t i = 0; i < turns->count && rc == 0; i++) {
+        rc = doc_keys(d, &turns->items[i], "a turn", keys, e);
+        rc = rc != 0 ? rc : load_message(d, &turns->items[i], "user", &out->turns[i], e);
+    }
+    out->n_turns = turns->count;
+    out->prompt = out->turns[0];
+    return rc;
+}
+
+static int load_prompt(struct doc d, const struct val *v, struct golden_task *out, struct err *e)
+{
+    const struct val *turns = val_get(v, "turns");
+    if (turns != NULL && turns->kind != VAL_NULL) {
+        return load_turns(d, v, out, e);
+    }
+    int rc = load_message(d, v, "prompt", &out->prompt, e);
+    out->turns = arena_alloc(d.arena, sizeof *out->turns);
+    out->turns[0] = out->prompt;
+    out->n_turns = 1;
     return rc;
 }
 
@@ -161,9 +213,10 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
 {
     static const char *const keys[] = {"id",     "tags", "prompt", "turns",  "system", "tools",
                                        "budget", "fake", "trials", "expect", NULL};
-    static const char *const later[] = {"turns", NULL};
     struct doc d = l->doc;
     const struct val *tools = def->tools;
+    out->at = v;
+    out->path = d.file;
     out->line = v->line;
     out->column = v->column;
     out->system = def->system;
@@ -171,16 +224,12 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
     out->trials = def->trials;
     int rc = doc_keys(d, v, "a task", keys, e);
     rc = rc != 0 ? rc : load_word(d, v, "id", ID_BYTES_MAX, &out->id, e);
-    rc = rc != 0 ? rc : refuse_unsupported(d, v, later, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "prompt", DOC_REQUIRED, &out->prompt, e);
-    if (rc == 0 && out->prompt.n == 0) {
-        return doc_fail(d, val_get(v, "prompt"), e, "the prompt is empty");
-    }
+    rc = rc != 0 ? rc : load_prompt(d, v, out, e);
     rc = rc != 0 ? rc : doc_strings(d, v, "tags", "a tag", &out->tags, &out->n_tags, e);
     rc = rc != 0 ? rc : load_system(d, v, &out->system, e);
     rc = rc != 0 ? rc : load_budget(d, v, &out->budget, e);
     rc = rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
-    rc = rc != 0 ? rc : load_fake(l, v, out, e);
+    rc = rc != 0 ? rc : load_fake(l, v, def->fake, out, e);
     find_tools(v, &tools);
     rc = rc != 0 ? rc : get_toolset(l, tools, &out->tools, e);
     return rc != 0 ? rc : golden_expect_load(l, val_get(v, "expect"), &out->expect, e);
@@ -231,10 +280,11 @@ static int check_ids(struct golden_loaded *l, struct err *e)
         const struct golden_task *a = order[i - 1];
         const struct golden_task *b = order[i];
         if (str_cmp_nocase(a->id, b->id) == 0) {
-            return err_at(e, ERR_INPUT, s->path, b->line, b->column,
-                          "the id \"%.*s\" is taken by the task at line %u (capitals do not count: "
-                          "ids become file names)",
-                          STR_FMT(b->id), a->line);
+            bool same = strcmp(a->path, b->path) == 0;
+            return err_at(e, ERR_INPUT, b->path, b->line, b->column,
+                          "the id \"%.*s\" is taken by the task at line %u%s%s (capitals do not "
+                          "count: ids become file names)",
+                          STR_FMT(b->id), a->line, same ? "" : " of ", same ? "" : a->path);
         }
     }
     for (size_t i = 0; i < s->n_tasks; i++) {
@@ -242,7 +292,7 @@ static int check_ids(struct golden_loaded *l, struct err *e)
         struct str task;
         if (trial_of(t->id, &task) &&
             bsearch(&task, order, s->n_tasks, sizeof *order, compare_to_id) != NULL) {
-            return err_at(e, ERR_INPUT, s->path, t->line, t->column,
+            return err_at(e, ERR_INPUT, t->path, t->line, t->column,
                           "the id \"%.*s\" is the file name of a further trial of the task "
                           "\"%.*s\"; choose another",
                           STR_FMT(t->id), STR_FMT(task));
@@ -255,8 +305,9 @@ static int check_ids(struct golden_loaded *l, struct err *e)
 
 static int load_defaults(struct doc d, const struct val *root, struct defaults *out, struct err *e)
 {
-    static const char *const keys[] = {"system", "tools", "budget", "trials", NULL};
+    static const char *const keys[] = {"system", "tools", "budget", "trials", "fake", NULL};
     const struct val *v = NULL;
+    struct str fake = {0};
     *out = (struct defaults){.budget = BUDGET_DEFAULT, .trials = 1};
     int rc = doc_map(d, root, "defaults", DOC_OPTIONAL, &v, e);
     if (rc != 0 || v == NULL) {
@@ -266,7 +317,64 @@ static int load_defaults(struct doc d, const struct val *root, struct defaults *
     rc = rc != 0 ? rc : load_system(d, v, &out->system, e);
     find_tools(v, &out->tools);
     rc = rc != 0 ? rc : load_budget(d, v, &out->budget, e);
+    rc = rc != 0 ? rc : doc_str(d, v, "fake", DOC_OPTIONAL, &fake, e);
+    out->fake = fake.n > 0 ? val_get(v, "fake") : NULL;
     return rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
+}
+
+static int load_model(struct doc d, const struct val *v, struct golden_model *out, struct err *e)
+{
+    static const char *const keys[] = {"model", "provider", NULL};
+    enum wire_format format;
+    if (v->kind == VAL_STRING && v->text.n > 0) {
+        out->name = v->text;
+        return 0;
+    }
+    if (v->kind != VAL_OBJECT) {
+        return doc_fail(d, v, e,
+                        "expected the name of a model, or {model: NAME, provider: PROVIDER}, "
+                        "found %s",
+                        v->kind == VAL_STRING ? "an empty text" : val_kind_name(v->kind));
+    }
+    int rc = doc_keys(d, v, "a model", keys, e);
+    rc = rc != 0 ? rc : doc_str(d, v, "model", DOC_REQUIRED, &out->name, e);
+    rc = rc != 0 ? rc : doc_str(d, v, "provider", DOC_OPTIONAL, &out->provider, e);
+    if (rc == 0 && out->name.n == 0) {
+        return doc_fail(d, val_get(v, "model"), e, "the name of the model is empty");
+    }
+    if (rc == 0 && out->provider.n > 0 && !wire_of_provider(out->provider, &format)) {
+        return doc_fail(d, val_get(v, "provider"), e,
+                        "there is no provider \"%.*s\": expected openai, responses or anthropic",
+                        STR_FMT(text_preview(d.arena, out->provider, SHOWN_CHARS)));
+    }
+    return rc;
+}
+
+/* The matrix of models. Names become folders, so capitals do not tell two apart. */
+static int load_models(struct golden_loaded *l, const struct val *root, struct err *e)
+{
+    const struct val *list = NULL;
+    struct golden_set *s = &l->set;
+    int rc = doc_list(l->doc, root, "models", DOC_OPTIONAL, &list, e);
+    if (rc != 0 || list == NULL) {
+        return rc;
+    }
+    if (list->count == 0 || list->count > MODELS_MAX) {
+        return doc_fail(l->doc, list, e, "expected 1 to %d models, found %zu", (int)MODELS_MAX,
+                        list->count);
+    }
+    s->models = arena_array(s->arena, list->count, sizeof *s->models);
+    for (size_t i = 0; i < list->count && rc == 0; i++) {
+        struct golden_model *m = &s->models[s->n_models++];
+        rc = load_model(l->doc, &list->items[i], m, e);
+        for (size_t j = 0; j < i && rc == 0; j++) {
+            if (str_cmp_nocase(s->models[j].name, m->name) == 0) {
+                rc = doc_fail(l->doc, &list->items[i], e, "the model \"%.*s\" stands here twice",
+                              STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
+            }
+        }
+    }
+    return rc;
 }
 
 /* Tells a mistake in the last task and takes the task away. Tools that are broken were told at the
@@ -281,28 +389,44 @@ static void pass_over(struct golden_loaded *l, const struct err *e)
     *t = (struct golden_task){0};
 }
 
-static int load_set(struct golden_loaded *l, const struct val *root, struct err *e)
+/* Room for so many more tasks. */
+static int reserve(struct golden_loaded *l, const struct val *tasks, struct err *e)
 {
-    static const char *const keys[] = {"version", "name",    "defaults", "tasks",
-                                       "models",  "include", NULL};
-    static const char *const later[] = {"models", "include", NULL};
     struct golden_set *s = &l->set;
-    struct defaults def;
+    size_t n = tasks->count;
+    if (n > TASKS_MAX - s->n_tasks) {
+        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks in all, found %zu",
+                        (int)TASKS_MAX, s->n_tasks + n);
+    }
+    if (s->n_tasks + n > l->cap) {
+        l->cap = 2 * s->n_tasks + n;
+        struct golden_task *more = arena_array(s->arena, l->cap, sizeof *more);
+        if (s->n_tasks > 0) {
+            memcpy(more, s->tasks, s->n_tasks * sizeof *more);
+        }
+        s->tasks = more;
+    }
+    return 0;
+}
+
+static int load_tasks(struct golden_loaded *l, const struct val *root, struct err *e)
+{
+    struct golden_set *s = &l->set;
+    const struct val *include = val_get(root, "include");
     const struct val *tasks = NULL;
-    int rc = doc_keys(l->doc, root, "a golden set", keys, e);
-    rc = rc != 0 ? rc : doc_version(l->doc, root, e);
-    rc = rc != 0 ? rc : refuse_unsupported(l->doc, root, later, e);
-    rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &s->name, e);
-    rc = rc != 0 ? rc : load_defaults(l->doc, root, &def, e);
-    rc = rc != 0 ? rc : doc_list(l->doc, root, "tasks", DOC_REQUIRED, &tasks, e);
-    if (rc != 0) {
+    struct defaults def;
+    bool included = include != NULL && include->kind != VAL_NULL;
+    int rc = load_defaults(l->doc, root, &def, e);
+    rc = rc != 0
+             ? rc
+             : doc_list(l->doc, root, "tasks", included ? DOC_OPTIONAL : DOC_REQUIRED, &tasks, e);
+    if (rc != 0 || tasks == NULL) {
         return rc;
     }
-    if (tasks->count == 0 || tasks->count > TASKS_MAX) {
-        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found %zu", (int)TASKS_MAX,
-                        tasks->count);
+    if (tasks->count == 0) {
+        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found 0", (int)TASKS_MAX);
     }
-    s->tasks = arena_array(s->arena, tasks->count, sizeof *s->tasks);
+    rc = reserve(l, tasks, e);
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
         rc = load_task(l, &tasks->items[i], &def, &s->tasks[s->n_tasks++], e);
         if (rc != 0 && l->wrong != NULL) {
@@ -310,7 +434,99 @@ static int load_set(struct golden_loaded *l, const struct val *root, struct err 
             rc = 0;
         }
     }
-    return rc != 0 ? rc : check_ids(l, e);
+    return rc;
+}
+
+static int load_file(struct golden_loaded *l, const char *path, struct err *e);
+
+/* Whether the file at `path` is being loaded. */
+static bool is_open(const struct golden_loaded *l, const char *path)
+{
+    const struct include *at = l->within;
+    while (at != NULL && !path_same(at->path, path)) {
+        at = at->by;
+    }
+    return at != NULL;
+}
+
+static size_t depth(const struct golden_loaded *l)
+{
+    size_t n = 0;
+    for (const struct include *at = l->within; at != NULL; at = at->by) {
+        n++;
+    }
+    return n;
+}
+
+/* The tasks of another set, which stands by itself: its own defaults, its own folder. */
+static int load_include(struct golden_loaded *l, const struct val *v, struct err *e)
+{
+    const struct golden_loaded outer = *l;
+    struct str name = val_text(v);
+    if (name.n == 0) {
+        return doc_fail(l->doc, v, e, "expected the path of a golden set, found %s",
+                        val_is(v, VAL_STRING) ? "an empty text" : val_kind_name(v->kind));
+    }
+    const char *path = path_join(l->set.arena, l->dir, arena_cstr(l->set.arena, name));
+    if (!path_is_file(path)) {
+        return doc_fail(l->doc, v, e, "there is no golden set %s", path);
+    }
+    if (is_open(l, path)) {
+        return doc_fail(l->doc, v, e, "%s includes itself on this way", path);
+    }
+    if (depth(l) >= INCLUDE_DEPTH_MAX || l->set.n_files >= FILES_MAX) {
+        return doc_fail(l->doc, v, e,
+                        "too many includes: expected at most %d within each other and %d in all",
+                        (int)INCLUDE_DEPTH_MAX, (int)FILES_MAX);
+    }
+    int rc = load_file(l, path, e);
+    l->doc = outer.doc;
+    l->dir = outer.dir;
+    l->within = outer.within;
+    l->set.models = outer.set.models;
+    l->set.n_models = outer.set.n_models;
+    return rc;
+}
+
+static int load_includes(struct golden_loaded *l, const struct val *root, struct err *e)
+{
+    const struct val *v = val_get(root, "include");
+    if (v == NULL || v->kind == VAL_NULL) {
+        return 0;
+    }
+    if (v->kind == VAL_STRING) {
+        return load_include(l, v, e);
+    }
+    if (v->kind != VAL_ARRAY || v->count == 0) {
+        return doc_fail(l->doc, v, e,
+                        "expected the path of a golden set, or a list of them, found %s",
+                        v->kind == VAL_ARRAY ? "an empty list" : val_kind_name(v->kind));
+    }
+    int rc = 0;
+    for (size_t i = 0; i < v->count && rc == 0; i++) {
+        rc = load_include(l, &v->items[i], e);
+    }
+    return rc;
+}
+
+/* Name and models of an included set do not count, but they must be right. */
+static int load_set(struct golden_loaded *l, const struct val *root, struct err *e)
+{
+    static const char *const keys[] = {"version", "name",    "defaults", "tasks",
+                                       "models",  "include", NULL};
+    struct golden_set *s = &l->set;
+    struct str name = {0};
+    bool included = l->within->by != NULL;
+    int rc = doc_keys(l->doc, root, "a golden set", keys, e);
+    rc = rc != 0 ? rc : doc_version(l->doc, root, e);
+    rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
+    rc = rc != 0 ? rc : load_models(l, root, e);
+    if (rc != 0) {
+        return rc;
+    }
+    s->name = included ? s->name : name;
+    rc = load_includes(l, root, e);
+    return rc != 0 ? rc : load_tasks(l, root, e);
 }
 
 /* A set that holds nothing yet. */
@@ -320,25 +536,49 @@ static struct golden_loaded *set_new(const char *path)
     struct golden_loaded *l = arena_alloc(arena, sizeof *l);
     l->set.arena = arena;
     l->set.path = arena_cstr(arena, str_of(path));
-    l->doc = (struct doc){arena, l->set.path};
-    l->dir = path_dir(arena, path);
     return l;
 }
 
-static int load_file(struct golden_loaded *l, struct err *e)
+static void add_file(struct golden_loaded *l, const char *path)
+{
+    struct golden_set *s = &l->set;
+    if (s->n_files == l->files_cap) {
+        l->files_cap = l->files_cap == 0 ? 4 : 2 * l->files_cap;
+        const char **more = arena_array(s->arena, l->files_cap, sizeof *more);
+        for (size_t i = 0; i < s->n_files; i++) {
+            more[i] = s->files[i];
+        }
+        s->files = more;
+    }
+    s->files[s->n_files++] = path;
+}
+
+static int load_file(struct golden_loaded *l, const char *path, struct err *e)
 {
     struct arena *arena = l->set.arena;
     struct str text;
     struct val *root;
-    int rc = file_read(arena, l->set.path, SET_BYTES_MAX, &text, e);
-    rc = rc != 0 ? rc : yaml_parse(arena, l->doc.file, text, YAML_CORE, &root, e);
+    struct include *within = arena_alloc(arena, sizeof *within);
+    *within = (struct include){l->within, path};
+    l->within = within;
+    l->doc = (struct doc){arena, path};
+    l->dir = path_dir(arena, path);
+    add_file(l, path);
+    int rc = file_read(arena, path, SET_BYTES_MAX, &text, e);
+    rc = rc != 0 ? rc : yaml_parse(arena, path, text, YAML_CORE, &root, e);
     return rc != 0 ? rc : load_set(l, root, e);
+}
+
+static int load_all(struct golden_loaded *l, struct err *e)
+{
+    int rc = load_file(l, l->set.path, e);
+    return rc != 0 ? rc : check_ids(l, e);
 }
 
 int golden_load(const char *path, struct golden_set **out, struct err *e)
 {
     struct golden_loaded *l = set_new(path);
-    int rc = load_file(l, e);
+    int rc = load_all(l, e);
     if (rc != 0) {
         golden_free(&l->set);
         return rc;
@@ -354,7 +594,7 @@ struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, co
     struct err e;
     l->wrong = wrong;
     l->wrong_ctx = ctx;
-    if (load_file(l, &e) != 0) {
+    if (load_all(l, &e) != 0) {
         wrong(ctx, &e);
     }
     return &l->set;

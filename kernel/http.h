@@ -55,12 +55,18 @@ struct transport_ops {
     /* No sink call follows. May be called from inside the call's own head or body. */
     void (*stop)(struct transport *t, struct http_call *call);
     void (*free)(struct transport *t);
+    /* The call's body shall wait, or come again; a little may still come meanwhile, and its end
+     * may. NULL = it never waits. */
+    void (*pause)(struct transport *t, struct http_call *call, bool paused);
 };
 
 /* The first member of every implementation. */
 struct transport {
     const struct transport_ops *ops;
 };
+
+/* Pauses a call where what answers it can wait; it must not have ended. */
+void http_pause(struct transport *t, struct http_call *call, bool paused);
 
 /* The value of the header called `name` (without case), or the empty view with p NULL. */
 struct str http_header_get(const struct http_header *headers, size_t n, const char *name);

@@ -1,11 +1,12 @@
-/* What people read of an evaluation. */
+/* What people and CI read of evaluations. */
 #ifndef REPORTS_REPORT_H
 #define REPORTS_REPORT_H
 
+#include "evals/compare.h"
 #include "evals/eval.h"
 
 /* Appends the summary table: a line a trial (task, outcome, calls, steps, tokens, cost, time), why
- * each failure failed, and the totals. color: ANSI colours. */
+ * each failure failed, and the totals with their intervals. color: ANSI colours. */
 void report_table(struct buf *out, const struct eval_report *r, bool color);
 
 /* Appends an event log as a readable session: rounds, times, tokens, cost, calls with arguments and
@@ -13,4 +14,38 @@ void report_table(struct buf *out, const struct eval_report *r, bool color);
  * results are not shortened. */
 int report_trace(struct buf *out, const char *file, struct str log, bool full, bool color,
                  struct err *e) MUST_CHECK;
+
+/* Appends a comparison for people: what regressed, improved, still fails, is flaky, new or gone,
+ * each with its first difference; then rates, cost and time with intervals, and the verdict. */
+void report_compare(struct buf *out, const struct comparison_result *c, const char *base,
+                    const char *head, bool color);
+
+/* The run that others are compared with, and what came of it. */
+struct report_baseline {
+    const char *name;
+    const struct comparison_result *result;
+};
+
+/* Each appends n ≥ 1 runs in a form that programs read. */
+
+/* JUnit XML as Jenkins' schema has it (xunit-plugin, junit-10.xsd), which GitHub and GitLab read
+ * too: a suite a run, a case a trial; a failed check is a failure, an error an error. */
+void report_junit(struct buf *out, const struct eval_report *const *runs, size_t n);
+/* GitHub's Markdown for a comment: a line, a table, what changed since the baseline (NULL = there
+ * is none), and the rest folded; about 60,000 characters at most. */
+void report_markdown(struct buf *out, const struct eval_report *const *runs, size_t n,
+                     const struct report_baseline *baseline);
+/* RFC 4180 with a line of names: a line a trial. */
+void report_csv(struct buf *out, const struct eval_report *const *runs, size_t n);
+/* One object: {"runs": [{"run", "summary", "figures", "models", "trials"}]}, and with a baseline
+ * "comparison". */
+void report_json(struct buf *out, const struct eval_report *const *runs, size_t n,
+                 const struct report_baseline *baseline);
+
+/* Writes the scripts and data of two plots into the folder `dir`, success against cost for each
+ * model (with intervals and the Pareto front) and the distribution of times, and lets gnuplot make
+ * an SVG and a PNG of each. *drawn false: gnuplot is not there or failed, which `why` says in one
+ * line; everything else is written. ERR_IO. */
+int report_plots(const char *dir, const struct eval_report *const *runs, size_t n, bool *drawn,
+                 struct buf *why, struct err *e) MUST_CHECK;
 #endif

@@ -31,4 +31,31 @@ void tokens_add(struct buf *out, const struct usage *u);
  * terminal would obey becomes spaces. Beyond max_chars it is cut, and says how much there was; 0 =
  * no limit. */
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars);
+
+/* Whether a run has more than one trial of a task. */
+bool several_trials(const struct eval_report *r);
+
+/* Appends a percentage with one decimal, rounded half up; but never 100 for less than all; "-" for
+ * null. */
+void percent_add(struct buf *out, struct ratio r);
+
+/* Likewise of a number, without the sign of percent: "-5.0". */
+void share_add(struct buf *out, double share);
+
+/* Appends "83.5% to 98.6%", or "unknown". */
+void interval_text(struct buf *out, struct interval v);
+
+/* Appends nano-units that may be a mean or a difference, rounded to one: "-0.0012 USD". */
+void amount_add(struct buf *out, double nano, struct str currency);
+
+/* Appends "0.50 USD", or "1.20 CNY + 0.50 USD": amounts of two currencies have no sum; or
+ * "unpriced". */
+void costs_add(struct buf *out, const struct eval_summary *s);
+
+/* Appends lines with the interval of the success, flaky tasks, what a trial costs, and each model
+ * where there are several; without what is not known. */
+void figures_add(struct buf *out, const struct eval_report *r);
+
+/* Appends what a comparison comes to, in one line without its newline. */
+void verdict_add(struct buf *out, const struct comparison_result *c);
 #endif

@@ -37,7 +37,7 @@ static enum paint outcome_paint(enum eval_outcome o)
     return PAINT_NONE;
 }
 
-static bool several_trials(const struct eval_report *r)
+bool several_trials(const struct eval_report *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         if (r->trials[i].trial > 1) {
@@ -67,16 +67,6 @@ static struct str cost_text(const struct run_result *r, struct arena *arena)
     }
     money_add(&b, r->cost_nano, r->currency);
     return text_of(&b, arena);
-}
-
-/* "0.50 USD", or "1.20 CNY + 0.50 USD": amounts of two currencies have no sum. */
-static void costs_add(struct buf *out, const struct eval_summary *s)
-{
-    buf_addz(out, s->n_costs == 0 ? "unpriced" : "");
-    for (size_t i = 0; i < s->n_costs; i++) {
-        buf_addz(out, i > 0 ? " + " : "");
-        money_add(out, s->costs[i].nano, s->costs[i].currency);
-    }
 }
 
 static struct str time_of(int64_t ms, struct arena *arena)
@@ -220,8 +210,7 @@ static void add_stories(struct buf *out, const struct eval_report *r, bool color
 
 /* ---- totals ---- */
 
-/* A percentage with one decimal, rounded half up; but never 100 for less than all. */
-static void percent_add(struct buf *out, struct ratio r)
+void percent_add(struct buf *out, struct ratio r)
 {
     if (r.den == 0) {
         buf_addz(out, "-");
@@ -277,7 +266,12 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
         buf_addz(out, ", p95 ");
         seconds_add(out, s->p95_latency_ms);
     }
-    buf_fmt(out, "\n%s\n", r->out);
+    buf_char(out, '\n');
+    figures_add(out, r);
+    buf_fmt(out, "%s\n", r->out);
+    if (r->stopped.n > 0) {
+        block_add(out, r->stopped, 0, 0);
+    }
     if (r->interrupted) {
         buf_addz(out, "interrupted: only finished trials are counted\n");
     }

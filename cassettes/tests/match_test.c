@@ -280,7 +280,7 @@ static void live_stop(struct transport *b, struct http_call *call)
     buf_addz(&t.rig.heard, "stopped ");
 }
 
-static const struct transport_ops live_ops = {live_start, live_stop, NULL};
+static const struct transport_ops live_ops = {live_start, live_stop, NULL, NULL};
 static struct transport live = {&live_ops};
 
 static void what_is_not_recorded_is_answered_live(void)

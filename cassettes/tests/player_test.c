@@ -82,7 +82,7 @@ static void equal_requests_get_their_answers_in_order(void)
         "200[0]@5 +first@5 .clean@5");
     ask(CHAT, "{\"model\":\"x\"}", "200[0]@6 +other@6 .clean@6");
     ask(CHAT, "{\"n\":[1,{\"a\":1,\"b\":2}],\"model\":\"m\"}", "200[0]@6 +second@6 .clean@6");
-    ask("http://other/v1/plain", "not json", "200[0]@6 +third@6 .clean@6");
+    ask("http://other/v1/plain?q=1", "not json", "200[0]@6 +third@6 .clean@6");
     struct player_report r = player_report(t.p);
     CU_ASSERT(r.misses == 0 && r.drifts == 0 && r.unused == 0);
     rig_stop(&t);

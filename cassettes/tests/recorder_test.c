@@ -107,7 +107,7 @@ static void inner_run_stop(struct toolbox *b, struct tool_run *run)
     sched_cancel(t.rig.sched, run->timer);
 }
 
-static const struct transport_ops http_ops = {inner_start, inner_stop, NULL};
+static const struct transport_ops http_ops = {inner_start, inner_stop, NULL, NULL};
 static const struct toolbox_ops tool_ops = {inner_run, inner_run_stop, NULL};
 static struct transport inner_http = {&http_ops};
 static struct toolbox inner_tools = {&tool_ops};

@@ -1,12 +1,12 @@
 // The official Anthropic SDK for Node: Messages, with its own tool runner.
 import Anthropic from '@anthropic-ai/sdk';
-import { CITY, Partial, SCHEMAS, main, runTool } from './cases.mjs';
+import { CITY, Partial, SCHEMAS, TIMEOUT_MS, main, runTool } from './cases.mjs';
 
 const model = 'fake-1';
 const max_tokens = 1000;
 
 function client(base, maxRetries = 2) {
-  return new Anthropic({ baseURL: base, apiKey: 'sk-ant-test', maxRetries });
+  return new Anthropic({ baseURL: base, apiKey: 'sk-ant-test', maxRetries, timeout: TIMEOUT_MS });
 }
 
 function messages(base) {

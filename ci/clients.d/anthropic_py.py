@@ -14,7 +14,7 @@ class Messages:
         self.base = base
 
     def client(self, retries=2):
-        return anthropic.Anthropic(base_url=self.base, api_key="sk-ant-test", max_retries=retries)
+        return anthropic.Anthropic(base_url=self.base, api_key="sk-ant-test", max_retries=retries, timeout=cases.TIMEOUT_S)
 
     def one(self, client, messages, stream):
         if not stream:

@@ -77,9 +77,47 @@ function sorted(value) {
   return Object.fromEntries(Object.keys(value).sort().map((k) => [k, sorted(value[k])]));
 }
 
+export const TIMEOUT_MS = 1000 * Number(process.env.TIMEOUT_S ?? 600); // of a request
+
+// What a client makes of a spoiled answer, as a text.
+async function outcome(ask) {
+  const whole = process.env.TEXT;
+  let text = '';
+  let error = null;
+  try {
+    text = (await ask()) ?? '';
+  } catch (e) {
+    text = e instanceof Partial ? e.text : '';
+    error = nameOf(e instanceof Partial ? e.cause : e).replace(/^(\w+): (?!terminated).*/s, '$1');
+  }
+  if (error !== null) {
+    return text === '' ? error : `${error} after text`;
+  }
+  return text === whole ? 'the reply' : text !== '' && whole.startsWith(text) ? 'a part of the reply' : 'no text';
+}
+
+// A client whose timeout ends with the headers waits for ever.
+function hung() {
+  return new Promise((done) => { setTimeout(() => done('hangs'), 2.5 * TIMEOUT_MS); });
+}
+
+// Each fault, whole and streamed, all at once: the waits are the clients' timeouts.
+async function spoiled(root, name, formats, faults) {
+  const keys = Object.keys(formats).flatMap((format) => faults.flatMap((fault) => [false, true].map((s) => [format, fault, s])));
+  const got = await Promise.all(keys.map(([format, fault, streamed]) => {
+    const client = formats[format](`${root}/s/${fault}-${streamed ? 'streamed' : 'whole'}~${name}.${format}`);
+    return Promise.race([outcome(() => client.ask('Hello.', streamed, 0)), hung()]);
+  }));
+  keys.forEach(([format, fault, streamed], i) => console.log(JSON.stringify({ client: name, format, fault, streamed, got: got[i] })));
+}
+
 // formats: name -> a function that makes the client for a base URL without /v1.
 export async function main(name, formats) {
   const root = process.env.ASSAY_BASE_URL;
+  if (process.env.FAULTS !== undefined) {
+    await spoiled(root, name, formats, words(process.env.FAULTS));
+    process.exit(0); // also where something hangs
+  }
   const tasks = words(process.env.TASKS);
   const chosen = words(process.env.FORMATS);
   for (const format of Object.keys(formats)) {

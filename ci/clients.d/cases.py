@@ -1,4 +1,5 @@
 """The tasks that every Python client does: a program gives its ways to ask, and prints one JSON line a task."""
+import concurrent.futures
 import hashlib
 import json
 import os
@@ -78,10 +79,44 @@ CASES = {
 }
 
 
+TIMEOUT_S = float(os.environ.get("TIMEOUT_S", "600"))  # of a request
+
+
+def outcome(ask):
+    """What a client makes of a spoiled answer, as a text."""
+    try:
+        text, error = ask(), None
+    except Partial as e:
+        text, error = e.text, name_of(e.cause)
+    except Exception as e:  # noqa: BLE001: the class is what is looked at
+        text, error = "", name_of(e)
+    whole = text == os.environ["TEXT"]
+    if error:
+        return f"{error} after text" if text else error
+    return "the reply" if whole else "a part of the reply" if text and os.environ["TEXT"].startswith(text) else "no text"
+
+
+def spoiled(root, name, formats, faults):
+    """Each fault, whole and streamed, all at once: the waits are the clients' timeouts."""
+    def one(key):
+        fmt, fault, stream = key
+        client = formats[fmt](f"{root}/s/{fault}-{'streamed' if stream else 'whole'}~{name}.{fmt}")
+        return outcome(lambda: client.ask("Hello.", stream=stream, retries=0))
+
+    keys = [(fmt, fault, stream) for fmt in formats for fault in faults for stream in (False, True)]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        for (fmt, fault, stream), got in zip(keys, pool.map(one, keys)):
+            print(json.dumps({"client": name, "format": fmt, "fault": fault, "streamed": stream, "got": got}), flush=True)
+
+
 def main(name, formats):
     """formats: name -> a function that makes the client for a base URL without /v1. Where SESSIONS is set, each task has a
-    session of its own, else all are one conversation with the server. TASKS and FORMATS choose some."""
+    session of its own, else all are one conversation with the server. TASKS and FORMATS choose some. With FAULTS, spoiled
+    answers are asked for instead."""
     root = os.environ["ASSAY_BASE_URL"]
+    if "FAULTS" in os.environ:
+        spoiled(root, name, formats, os.environ["FAULTS"].split())
+        return
     tasks = os.environ.get("TASKS", "").split() or list(CASES)
     chosen = os.environ.get("FORMATS", "").split() or list(formats)
     for fmt in formats:

@@ -1,9 +1,9 @@
 // The official OpenAI SDK for Node: Chat Completions (with its own tool runner) and Responses.
 import OpenAI from 'openai';
-import { CITY, Partial, SCHEMAS, main, runTool } from './cases.mjs';
+import { CITY, Partial, SCHEMAS, TIMEOUT_MS, main, runTool } from './cases.mjs';
 
 function client(base, maxRetries = 2) {
-  return new OpenAI({ baseURL: `${base}/v1`, apiKey: 'sk-test', maxRetries });
+  return new OpenAI({ baseURL: `${base}/v1`, apiKey: 'sk-test', maxRetries, timeout: TIMEOUT_MS });
 }
 
 function chat(base) {

@@ -10,7 +10,7 @@ class Client:
         self.base = base
 
     def client(self, retries=2):
-        return openai.OpenAI(base_url=self.base + "/v1", api_key="sk-test", max_retries=retries)
+        return openai.OpenAI(base_url=self.base + "/v1", api_key="sk-test", max_retries=retries, timeout=cases.TIMEOUT_S)
 
 
 def chat_tools():

@@ -56,6 +56,10 @@ static void judge_example(const char *command)
                    replayed);
     CHECK_STATUS(r, 0);
     same_runs(recorded, replayed);
+    r = ASSAY("score", replayed);
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "3 passed, 0 failed, 0 errors");
+    CHECK_STATUS(ASSAY("compare", recorded, replayed), 0);
     CHECK_STATUS(ASSAY("trace", "check", path_of("%s/traces/margin.jsonl", fake),
                        path_of("%s/traces/two-margins.jsonl", replayed)),
                  0);
@@ -164,6 +168,11 @@ static void commands_refused(void)
         CHECK_ONE_LINE(r);
         CHECK_ERR(r, cases[i].part);
     }
+    const char *turns = write_text(testing_dir(), "turns.yaml",
+                                   "version: 1\nname: turns\ntasks:\n- {id: t, turns: [{user: a}, "
+                                   "{user: b}], fake: s.yaml, expect: {answer: x}}\n");
+    CHECK_ERR(ASSAY("eval", turns, "--fake", "--agent", "cat"),
+              "turns.yaml:4:3: the task t has 2 turns: a program under --agent gets one prompt");
     const struct ran *r = ASSAY("eval", set, "--fake", "--agent", "cat", "--stream");
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "--stream does not go with --agent");

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-static const char *const verbs[] = {"run",    "chat",     "resume", "fork", "eval",
-                                    "golden", "cassette", "fake",   "trace"};
+static const char *const verbs[] = {"init",  "run",     "chat",     "resume", "fork",
+                                    "eval",  "golden",  "cassette", "fake",   "trace",
+                                    "score", "compare", "report",   "merge"};
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
 static void version(void)
@@ -113,6 +114,46 @@ static void bad_usage(void)
     }
 }
 
+/* The same of the verbs around finished runs. */
+static void bad_usage_of_runs(void)
+{
+    static const struct {
+        const char *words[8];
+        const char *part;
+    } cases[] = {
+        {{"compare", "a"}, "BASE HEAD"},
+        {{"compare", "a", "b", "--gate", "success"}, "METRIC OP NUMBER"},
+        {{"compare", "a", "b", "--gate", "sucess>=1"}, "did you mean success?"},
+        {{"compare", "a", "b", "--gate", "success>=nan"}, "METRIC OP NUMBER"},
+        {{"compare", "a", "b", "--gate", "pass^0>=1"}, "no metric"},
+        {{"compare", "a", "b", "--gate", "luck>=1"}, "there are success, "},
+        {{"compare", "a", "b", "--unsure", "maybe"}, "pass or fail"},
+        {{"compare", "a", "b", "--margin", "0"}, "--margin"},
+        {{"compare", "a", "b"}, "a: no such folder"},
+        {{"merge", "a"}, "--out RUN"},
+        {{"merge", "a", "--out", "b"}, "a: no such folder"},
+        {{"report"}, "folders of runs"},
+        {{"report", "a", "--format", "pdf"}, "junit"},
+        {{"report", "a", "--format", "csv,json"}, "-o DIR"},
+        {{"report", "a", "--plots"}, "-o DIR"},
+        {{"score"}, "assay score RUN"},
+        {{"score", "a"}, "a: no such folder"},
+        {{"eval", "s.yaml", "--fake", "--shard", "0/3"}, "--shard wants I/N"},
+        {{"eval", "s.yaml", "--fake", "--shard", "4/3"}, "--shard wants I/N"},
+        {{"eval", "s.yaml", "--fake", "--shard", "1"}, "--shard wants I/N"},
+        {{"eval", "s.yaml", "--fake", "--max-cost", "0"}, "--max-cost"},
+        {{"eval", "s.yaml", "--fake", "--max-cost", "NaN"}, "--max-cost"},
+        {{"eval", "s.yaml", "--fake", "--gate", "worse_p>=0.05"}, "--baseline RUN"},
+        {{"eval", "s.yaml", "--fake", "--baseline", "nowhere"}, "nowhere: no such folder"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct ran *r = program_run(cases[i].words, NULL);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].part);
+    }
+}
+
 static void closed_output(void)
 {
     struct program_options o = {.out = "/dev/full"};
@@ -126,4 +167,5 @@ TESTS(help, {"version_is_one_line", version}, {"help_lists_every_verb", help},
       {"every_verb_has_help_with_an_example", every_verb},
       {"no_words_are_bad_usage_with_help", nothing},
       {"bad_usage_is_one_line_with_what_to_try", bad_usage},
+      {"bad_usage_of_runs_is_one_line_too", bad_usage_of_runs},
       {"output_that_cannot_be_written_is_told", closed_output})

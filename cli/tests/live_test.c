@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define KEY  "sk-live-0123456789abcdefghij"
+#define KEY "sk-live-0123456789abcdefghij"
 
 static const struct loopback_answer good = {
-    .bytes = HEAD "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Fine.\"},"
-                  "\"finish_reason\":\"stop\"}]}"};
+    .bytes =
+        LOOPBACK_JSON "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Fine.\"},"
+                      "\"finish_reason\":\"stop\"}]}"};
 static const struct loopback_answer silent = {.bytes = NULL, .end = LOOPBACK_HANG};
 static const struct loopback_answer unknown_key = {
     .bytes = "HTTP/1.1 401 Unauthorized\r\nx-request-id: req_7\r\nConnection: close\r\n\r\n"

@@ -14,6 +14,16 @@
 
 enum { HELD_MAX = 256, REQUEST_BYTES_MAX = 1 << 20, WAIT_MS = 20000 };
 
+const struct loopback_answer loopback_fine = {
+    .bytes = LOOPBACK_REPLY("{\"role\":\"assistant\",\"content\":\"Fine.\"}", "stop")};
+const struct loopback_answer loopback_calling = {
+    .bytes =
+        LOOPBACK_REPLY("{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
+                       "\"type\":\"function\",\"function\":{\"name\":\"calculator\",\"arguments\":"
+                       "\"{\\\"expression\\\":\\\"1+1\\\"}\"}}]}",
+                       "tool_calls")};
+const struct loopback_answer loopback_hanging = {.end = LOOPBACK_HANG};
+
 struct loopback {
     const struct loopback_answer *answers;
     size_t n;

@@ -1,4 +1,6 @@
-/* A small HTTP endpoint on the loopback that behaves as badly as it is told. */
+/* A small HTTP endpoint on the loopback that behaves as badly as it is told, in a thread of its
+ * own: the test waits for the program meanwhile. (kernel/drive/tests/loopback.h runs on a test's
+ * loop.) */
 #ifndef CLI_TESTS_LOOPBACK_H
 #define CLI_TESTS_LOOPBACK_H
 
@@ -15,6 +17,17 @@ struct loopback_answer {
     size_t n;          /* 0: strlen(bytes) */
     enum loopback_end end;
 };
+
+/* What stands before a good answer's JSON; a chat completion with this message. */
+#define LOOPBACK_JSON                                                                              \
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+#define LOOPBACK_REPLY(message, finish)                                                            \
+    LOOPBACK_JSON "{\"id\":\"1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"m\","    \
+                  "\"choices\":[{\"index\":0,\"message\":" message ",\"finish_reason\":\"" finish  \
+                  "\"}]}"
+
+/* Some that many tests need: the text "Fine.", a call of calculator with 1+1, no answer ever. */
+extern const struct loopback_answer loopback_fine, loopback_calling, loopback_hanging;
 
 struct loopback;
 

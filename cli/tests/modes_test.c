@@ -8,19 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define REPLY(message, finish)                                                                     \
-    HEAD "{\"id\":\"1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"m\","             \
-         "\"choices\":[{\"index\":0,\"message\":" message ",\"finish_reason\":\"" finish "\"}]}"
-
-static const struct loopback_answer fine = {
-    .bytes = REPLY("{\"role\":\"assistant\",\"content\":\"Fine.\"}", "stop")};
-static const struct loopback_answer calling = {
-    .bytes = REPLY("{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
-                   "\"type\":\"function\",\"function\":{\"name\":\"calculator\",\"arguments\":"
-                   "\"{\\\"expression\\\":\\\"1+1\\\"}\"}}]}",
-                   "tool_calls")};
-static const struct loopback_answer hanging = {.end = LOOPBACK_HANG};
 static const struct loopback_answer streaming = {
     .bytes = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
              "data: {\"id\":\"1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":"
@@ -52,7 +39,7 @@ static bool holds(const char *text, const char *part)
 
 static void once(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     const char *url = loopback_url(l);
     begin();
     CHECK_STATUS(RUN(url, "--record", f.cassette, "--mode", "once", "--trace", f.one, "Hello."), 0);
@@ -72,7 +59,7 @@ static void once(void)
 /* Records a session that is interrupted at its second request. */
 static void record_half(void)
 {
-    const struct loopback_answer answers[] = {calling, hanging};
+    const struct loopback_answer answers[] = {loopback_calling, loopback_hanging};
     struct loopback *l = loopback_start(answers, 2);
     const char *words[] = {"run",      "--base-url", loopback_url(l), "--model", "m",
                            "--record", f.cassette,   "Hello.",        NULL};
@@ -96,7 +83,7 @@ static void new_episodes(void)
         record_half();
         const char *half = read_text(f.cassette, &n);
         write_bytes(f.dir, "c.yaml", half, n - cuts[i]);
-        struct loopback *l = loopback_start(&fine, 1);
+        struct loopback *l = loopback_start(&loopback_fine, 1);
         const struct ran *r = RUN(loopback_url(l), "--record", f.cassette, "--mode", "new_episodes",
                                   "--trace", f.one, "Hello.");
         CHECK_STATUS(r, 0);
@@ -112,7 +99,7 @@ static void new_episodes(void)
 
 static void new_episodes_without_a_gap(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     const char *url = loopback_url(l);
     begin();
     for (int i = 0; i < 3; i++) {
@@ -152,7 +139,7 @@ static void all_overwrites_recordings_alone(void)
     static const char *const recordings[] = {
         "", "version: 1\nassay", theirs,
         "version: 1\nassay: {format: 1}\ninteractions:\n- request: {method: [\n"};
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     begin();
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
         write_text(f.dir, "c.yaml", other[i]);
@@ -165,7 +152,7 @@ static void all_overwrites_recordings_alone(void)
     }
     CU_ASSERT_EQUAL(loopback_stop(l), 0);
     for (size_t i = 0; i < sizeof recordings / sizeof recordings[0]; i++) {
-        l = loopback_start(&fine, 1);
+        l = loopback_start(&loopback_fine, 1);
         write_text(f.dir, "c.yaml", recordings[i]);
         CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "--mode", "all", "Hello."), 0);
         loopback_stop(l);
@@ -247,7 +234,7 @@ static void a_set_goes_on(void)
 {
     static const char *const modes[] = {"once", "new_episodes"};
     for (size_t i = 0; i < 2; i++) {
-        struct loopback *l = loopback_start(&fine, 1);
+        struct loopback *l = loopback_start(&loopback_fine, 1);
         const char *url = loopback_url(l);
         begin();
         const char *set = write_text(f.dir, "set.yaml", three_tasks);
@@ -272,7 +259,7 @@ static void a_set_goes_on(void)
 /* Rules stay with the recording, and say what no longer counts; nothing else is left out. */
 static void rules(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     begin();
     CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "--normalise",
                      "messages[*].content=[0-9]{2}:[0-9]{2}=>TIME", "--ignore", "tools",
@@ -292,7 +279,7 @@ static void rules(void)
 
 static void relaxed(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     begin();
     CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "Hello."), 0);
     loopback_stop(l);
@@ -310,7 +297,7 @@ static void relaxed(void)
 
 static void age(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     size_t n = 0;
     begin();
     CHECK_STATUS(RUN(loopback_url(l), "--record", f.cassette, "Hello."), 0);

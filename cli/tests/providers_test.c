@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define KEY  "odd.key-of-mine"
+#define KEY "odd.key-of-mine"
 
 static const char *const providers[] = {"openai", "responses", "anthropic"};
 
@@ -77,12 +76,13 @@ struct endpoint_case {
 };
 
 #define MESSAGE(content, stop)                                                                     \
-    HEAD "{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\","          \
-         "\"content\":[" content "],\"stop_reason\":\"" stop "\",\"stop_sequence\":null,"          \
-         "\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
+    LOOPBACK_JSON "{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\"," \
+                  "\"content\":[" content "],\"stop_reason\":\"" stop "\",\"stop_sequence\":null," \
+                  "\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
 #define RESPONSE(output)                                                                           \
-    HEAD "{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"completed\",\"model\":\"m\","    \
-         "\"output\":[" output "],\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
+    LOOPBACK_JSON                                                                                  \
+    "{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"completed\",\"model\":\"m\","         \
+    "\"output\":[" output "],\"usage\":{\"input_tokens\":5,\"output_tokens\":7}}"
 
 static const struct endpoint_case endpoint_cases[] = {
     {"anthropic",

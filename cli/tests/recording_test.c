@@ -7,20 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
-#define REPLY(message, finish)                                                                     \
-    HEAD "{\"id\":\"1\",\"object\":\"chat.completion\",\"created\":1,\"model\":\"m\","             \
-         "\"choices\":[{\"index\":0,\"message\":" message ",\"finish_reason\":\"" finish "\"}]}"
 #define KEY "odd.key-of-mine"
 
-static const struct loopback_answer fine = {
-    .bytes = REPLY("{\"role\":\"assistant\",\"content\":\"Fine.\"}", "stop")};
-static const struct loopback_answer calling = {
-    .bytes = REPLY("{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c1\","
-                   "\"type\":\"function\",\"function\":{\"name\":\"calculator\",\"arguments\":"
-                   "\"{\\\"expression\\\":\\\"1+1\\\"}\"}}]}",
-                   "tool_calls")};
-static const struct loopback_answer hanging = {.end = LOOPBACK_HANG};
 static const struct loopback_answer refusing_key = {
     .bytes = "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\nConnection: "
              "close\r\n\r\n{\"error\":{\"message\":\"the key " KEY " (" KEY ") is none\"}}"};
@@ -82,7 +70,7 @@ static void interrupt_recording(const struct loopback_answer *answers, size_t n)
 
 static void an_interrupted_recording(void)
 {
-    const struct loopback_answer answers[] = {calling, hanging};
+    const struct loopback_answer answers[] = {loopback_calling, loopback_hanging};
     interrupt_recording(answers, 2);
     CU_ASSERT_FALSE(holds(read_text(f.cassette, NULL), "stopped"));
     const struct ran *r = ASSAY("run", "--replay", f.cassette, "--trace", f.replay, "Hello.");
@@ -91,7 +79,7 @@ static void an_interrupted_recording(void)
               "the recording holds 1 request to chat/completions; this is request 2\n"
               "  to record it anew: assay run --mode all --model m --base-url http://127.0.0.1:");
     CU_ASSERT(log_ends(read_text(f.replay, NULL), "cassette_miss"));
-    interrupt_recording(&hanging, 1);
+    interrupt_recording(&loopback_hanging, 1);
     r = ASSAY("run", "--replay", f.cassette, "Hello.");
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);
@@ -102,7 +90,8 @@ static void an_interrupted_recording(void)
  * one, is the same. */
 static void the_rest_of_a_run(void)
 {
-    const struct loopback_answer answers[] = {calling, fine, calling, fine};
+    const struct loopback_answer answers[] = {loopback_calling, loopback_fine, loopback_calling,
+                                              loopback_fine};
     struct loopback *l = loopback_start(answers, 4);
     begin();
     const char *dir = testing_dir(), *cut = path_of("%s/cut.jsonl", dir);
@@ -139,7 +128,7 @@ static void the_rest_of_a_run(void)
 /* What the budget stops is a part of the session, and is replayed as such. */
 static void a_recording_that_ran_out_of_time(void)
 {
-    struct loopback *l = loopback_start(&hanging, 1);
+    struct loopback *l = loopback_start(&loopback_hanging, 1);
     begin();
     CHECK_STATUS(ASSAY("run", "--base-url", loopback_url(l), "--model", "m", "--record", f.cassette,
                        "--budget", "seconds=1", "--trace", f.live, "Hello."),
@@ -161,7 +150,7 @@ static void settings_of_the_request(void)
                                            {"--temperature", "0.70"},
                                            {"--max-tokens", "1"}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        struct loopback *l = loopback_start(&fine, 1);
+        struct loopback *l = loopback_start(&loopback_fine, 1);
         begin();
         const char *words[16] = {"run",      "--base-url", loopback_url(l), "--model", "m",
                                  "--record", f.cassette,   "--trace",       f.live,    "Hello."};
@@ -230,7 +219,7 @@ static void no_session(void)
 
 static void folders(void)
 {
-    struct loopback *l = loopback_start(&fine, 1);
+    struct loopback *l = loopback_start(&loopback_fine, 1);
     const char *dir = testing_dir();
     const char *path = path_of("%s/a/b/c.yaml", dir);
     CHECK_STATUS(
@@ -257,7 +246,7 @@ static size_t count_of(const char *text, const char *part)
 /* As a killed recorder leaves it: without the last interaction's end. */
 static void torn(void)
 {
-    const struct loopback_answer answers[] = {calling, fine};
+    const struct loopback_answer answers[] = {loopback_calling, loopback_fine};
     struct loopback *l = loopback_start(answers, 2);
     begin();
     CHECK_STATUS(ASSAY("run", "--base-url", loopback_url(l), "--model", "m", "--record", f.cassette,

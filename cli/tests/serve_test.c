@@ -3,12 +3,14 @@
 #include "cli/tests/program.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PROGRAM BUILD_DIR "/assay"
@@ -89,8 +91,10 @@ static void strict(void)
  */
 static void hanging(void)
 {
-    static const char question[] = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
-                                   "Content-Length: 15\r\n\r\n{\"messages\":[]}";
+    static const char question[] =
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n"
+        "Content-Length: 56\r\n\r\n"
+        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}";
     struct server s;
     const char *script = write_text(testing_dir(), "h.script.yaml",
                                     "version: 1\nsteps:\n- fault: {kind: hang, after_bytes: 9}\n");
@@ -128,6 +132,7 @@ static void serve_words(void)
         {{"serve", "--script", "a", "--port", "70000"}, "--port"},
         {{"serve", "--record", "a", "--upstream", "ftp://x"}, "http"},
         {{"serve", "--script", "a", "b"}, "one word too many"},
+        {{"serve", "--script", "a", "--timeout", "idle=1"}, "they go with --record"},
         {{"record", "--", "true"}, "-o CASSETTE"},
         {{"record", "-o", "a.yaml"}, "behind --"},
         {{"record", "-o", "a.yaml", "--upstream", "x:y"}, "http"},
@@ -157,6 +162,12 @@ static void beyond_loopback(void)
     CHECK_ERR(r, "holds no token");
     r = ASSAY("serve", "--script", script, "--address", "nowhere");
     CHECK_STATUS(r, 2);
+    r = ASSAY("serve", "--record", dir, "--upstream", "nowhere");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "assay: --upstream wants an address");
+    struct server s;
+    SERVE(&s, "--script", script, "--address", "localhost");
+    CHECK_STATUS(server_end(&s), 0);
 }
 
 /* ---- record and replay ---- */
@@ -250,6 +261,50 @@ static void modes(void)
     CHECK_STATUS(server_end(&s), 0);
 }
 
+/* What is wrong with a recording ends with the command that mends it, which does. */
+static void mends(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script",
+          write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n"));
+    CHECK_STATUS(record_one(&s, cassette, "all", "a"), 0);
+    const struct ran *r = ASSAY("replay", "--ignore", "user", cassette, "--", PROGRAM, "run",
+                                "--model", "fake-1", "it's b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("assay: to record what is missing: assay record -o %s --mode new_episodes "
+                         "--ignore user -- " PROGRAM " run --model fake-1 'it'\\''s b'\n",
+                         cassette));
+    CHECK_STATUS(record_one(&s, cassette, "new_episodes", "b"), 0);
+    r = ASSAY("replay", "--strict", cassette, "--", PROGRAM, "run", "--model", "fake-1", "b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("to record it anew: assay record -o %s --mode all -- ", cassette));
+    CHECK_STATUS(server_end(&s), 0);
+}
+
+/* The endpoint is called as the flags say: through the proxy of the environment, with more headers.
+ */
+static void live_settings(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script",
+          write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n"));
+    const char *more[] = {path_of("http_proxy=%s", s.url),
+                          "OPENAI_BASE_URL=http://upstream.invalid/v1", NULL};
+    struct program_options o = {.more = more};
+    const struct ran *r = ASSAY_WITH(
+        &o, "record", "-o", cassette, "--header", "x-assay-session: of-header", "--timeout",
+        "first-byte=20", "--rpm", "1000", "--", PROGRAM, "run", "--model", "fake-1", "a");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "So be it.\n");
+    r = server_end(&s);
+    CHECK_STATUS(r, 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(read_text(cassette, NULL), "http://upstream.invalid/v1/chat/"));
+}
+
 /* Two programs of one recording: each session of a folder is a file. */
 static void folder(void)
 {
@@ -272,6 +327,135 @@ static void folder(void)
     CHECK_TEXT(r->out, "So be it.\nSo be it.\n");
 }
 
+/* What another matching answered although it differs is told, and with --strict an error. */
+static void drifts(void)
+{
+    struct server s;
+    const char *dir = testing_dir();
+    const char *cassette = path_of("%s/c.yaml", dir);
+    SERVE(&s, "--script",
+          write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So be it.}\n"));
+    CHECK_STATUS(record_one(&s, cassette, "all", "a"), 0);
+    CHECK_STATUS(server_end(&s), 0);
+    const struct ran *r = ASSAY("replay", "--match", "order", cassette, "--", PROGRAM, "run",
+                                "--model", "fake-1", "b");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(r->out, "So be it.\n");
+    CHECK_ERR(r, "session main: interaction 1: messages[0].content: recorded \"a\", sent \"b\"");
+    r = ASSAY("replay", "--match", "order", "--strict", cassette, "--", PROGRAM, "run", "--model",
+              "fake-1", "b");
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, path_of("to record it anew: assay record -o %s --mode all -- ", cassette));
+}
+
+/* A session that no file answers, or that cannot be recorded, is not for the program alone to see.
+ */
+static void unserved(void)
+{
+    const char *dir = testing_dir();
+    const char *broken = write_text(dir, "broken.yaml", "no cassette\n");
+    const char *command = "\"$0\" run --base-url \"$ASSAY_BASE_URL/s/other/v1\" --model fake-1 a; "
+                          "exit 0";
+    mkdir(path_of("%s/all", dir), 0700);
+    write_text(dir, "all/main.yaml", "version: 1\ninteractions: []\n");
+    const struct ran *r =
+        ASSAY("replay", path_of("%s/all", dir), "--", "sh", "-c", command, PROGRAM);
+    CHECK_STATUS(r, 3);
+    CHECK_ERR(r, "/other.yaml for session");
+    CHECK_ERR(r, "/all --mode new_episodes -- sh -c ");
+    r = ASSAY("record", "-o", path_of("%s/c.yaml", dir), "--", "sh", "-c", command, PROGRAM);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "for sessions of their own name a folder");
+    r = ASSAY("record", "-o", broken, "--mode", "once", "--", "sh", "-c", "echo begun");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    r = ASSAY("record", "-o", path_of("%s/tests", dir), "--", "sh", "-c", "echo begun");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "ends with .yaml");
+    CHECK_ONE_LINE(r);
+}
+
+/* The official SDKs want a key, also where it goes nowhere. */
+static void keys(void)
+{
+    const char *dir = testing_dir();
+    const char *cassette = write_text(dir, "c.yaml", "version: 1\ninteractions: []\n");
+    static const char command[] = "echo \"$OPENAI_API_KEY,$ANTHROPIC_API_KEY\"";
+    static const char *const more[] = {"OPENAI_API_KEY=", "ANTHROPIC_API_KEY=own", NULL};
+    struct program_options o = {.more = more};
+    CHECK_TEXT(ASSAY_WITH(&o, "replay", cassette, "--", "sh", "-c", command)->out,
+               "none-in-a-replay,own\n");
+    CHECK_TEXT(
+        ASSAY_WITH(&o, "record", "-o", path_of("%s/d.yaml", dir), "--", "sh", "-c", command)->out,
+        ",own\n");
+}
+
+/* Without a terminal nobody else tells the program of SIGINT. */
+static void interrupted(void)
+{
+    char byte;
+    const char *dir = testing_dir();
+    const char *cassette = write_text(dir, "c.yaml", "version: 1\ninteractions: []\n");
+    const char *fifo = path_of("%s/ready", dir);
+    struct program_options o = {.program = "/usr/bin/setsid", .out = fifo};
+    struct program_running p;
+    if (access(o.program, X_OK) != 0) {
+        testing_skip("there is no setsid");
+        return;
+    }
+    CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
+    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
+    program_start((const char *const[]){PROGRAM, "replay", cassette, "--", "sh", "-c",
+                                        "trap 'exit 1' INT; echo; while :; do sleep 0.01; done",
+                                        NULL},
+                  &o, &p);
+    fcntl(fd, F_SETFL, 0);
+    while (read(fd, &byte, 1) != 1) {
+    }
+    kill(p.pid, SIGINT);
+    const struct ran *r = program_wait(&p);
+    close(fd);
+    CHECK_STATUS(r, 1);
+}
+
+/* An endpoint below another path than /v1, as of Gemini or a gateway, is asked where the program
+ * itself would ask it; and what else it serves replays too. */
+static void other_paths(void)
+{
+    static const struct {
+        const char *base, *option, *asked;
+    } cases[] = {
+        {"/s/a/v1beta/openai/", NULL, "/v1beta/openai/chat/completions"},
+        {"/s/a/api/v3", NULL, "/api/v3/chat/completions"},
+        {"/s/a", NULL, "/chat/completions"},
+        {"/s/a?api-version=1", NULL, "/chat/completions?api-version=1"},
+        {"/s/a/api/v3", "--upstream", "/api/v3/chat/completions"},
+        {"/s/a", "--upstream", "/v1/chat/completions"},
+    };
+    static const char command[] = "curl -s -d '{}' \"$OPENAI_BASE_URL/chat/completions\"; "
+                                  "curl -s \"$OPENAI_BASE_URL/models\"";
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct server s;
+        const char *dir = testing_dir();
+        const char *cassette = path_of("%s/c.yaml", dir);
+        SERVE(&s, "--script",
+              write_text(dir, "s.script.yaml", "version: 1\nrules:\n- reply: {text: So.}\n"));
+        const char *base = path_of("%s%s", s.url, cases[i].base);
+        const char *more[] = {path_of("OPENAI_BASE_URL=%s", base), NULL};
+        struct program_options o = {.more = cases[i].option == NULL ? more : NULL};
+        const char *option = cases[i].option == NULL ? "--mode" : cases[i].option;
+        CHECK_STATUS(ASSAY_WITH(&o, "record", "-o", cassette, option,
+                                cases[i].option == NULL ? "all" : base, "--", "sh", "-c", command),
+                     0);
+        const char *got = read_text(cassette, NULL);
+        CU_ASSERT_PTR_NOT_NULL(strstr(got, path_of("uri: %s/s/a%s\n", s.url, cases[i].asked)));
+        CHECK_STATUS(server_end(&s), 0);
+        if (strstr(cases[i].base, "/v3") != NULL) {
+            CHECK_STATUS(ASSAY("replay", "--strict", cassette, "--", "sh", "-c", command), 0);
+        }
+    }
+}
+
 TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"serve_strict_tells_what_was_left_over_or_refused", strict},
       {"serve_ends_at_once_with_a_second_signal", hanging},
@@ -281,4 +465,11 @@ TESTS(serve, {"serve_gives_the_log_that_the_script_gives_in_process", same_log},
       {"record_passes_input_output_and_status_through", passes_on},
       {"record_never_begins_over_a_cassette", kept},
       {"record_replays_or_adds_to_what_is_there_as_its_mode_says", modes},
-      {"record_into_a_folder_makes_a_file_a_session", folder})
+      {"replay_ends_with_the_command_that_mends_its_recording", mends},
+      {"record_calls_the_endpoint_as_its_flags_say", live_settings},
+      {"record_into_a_folder_makes_a_file_a_session", folder},
+      {"record_asks_where_the_program_itself_would", other_paths},
+      {"replay_tells_what_differed_from_its_recording", drifts},
+      {"record_and_replay_fail_where_a_session_is_not_served", unserved},
+      {"replay_makes_up_keys_where_there_are_none", keys},
+      {"replay_passes_on_an_interrupt_that_no_terminal_told", interrupted})

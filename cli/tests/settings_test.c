@@ -229,6 +229,26 @@ static void decisions(void)
     }
 }
 
+/* A line that decides nothing is told: it may be a slip, or be thought to keep a tool from running.
+ */
+static void idle_decisions(void)
+{
+    struct folder f = desk(HEAD REFUND TEXT);
+    const char *file = write_text(f.dir, "d.yaml",
+                                  "version: 1\ndecisions:\n- {tool: refnd, decision: deny}\n"
+                                  "- {tool: refund, decision: deny}\n");
+    const struct ran *r =
+        ASSAY("run", "p", "--fake", f.script, "--tools", f.tools, "--decisions", file);
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "d.yaml:3: warning: no tool of this run is called refnd\n");
+    CU_ASSERT_FALSE(has(r->err, "d.yaml:4"));
+    r = ASSAY("run", "p", "--fake", f.script, "--tools", f.tools, "--decisions", file, "--approve",
+              "allow");
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "d.yaml:4: warning: calls of refund are allowed unasked, whatever stands here; "
+                 "--approve danger=ask asks\n");
+}
+
 /* A denial whose pattern runs into the limit on what the model wrote is not passed over. */
 static void decisions_in_doubt(void)
 {
@@ -354,6 +374,7 @@ TESTS(settings, {"repeat_blocks_caches_or_allows", repeats},
       {"close_names_are_taken_when_told_so", close_names}, {"approve_decides_by_tier", tiers},
       {"approval_without_a_terminal_is_a_denial_that_the_model_reads", nobody},
       {"decisions_of_a_file_are_taken_by_the_first_that_fits", decisions},
+      {"decisions_that_decide_nothing_are_told", idle_decisions},
       {"a_denial_in_doubt_is_not_passed_over", decisions_in_doubt},
       {"decisions_may_hold_for_ever", always},
       {"decisions_mistakes_have_their_place", bad_decisions},

@@ -159,7 +159,8 @@ static void writes_the_line_of_the_format(void)
         "\"calls\":[{\"name\":\"calculator\",\"arguments\":\"{\\\"expression\\\":\\\"1+2\\\"}\"}],"
         "\"answer\":\"it is 3\",\"steps\":2,\"usage\":{\"input\":30,\"cached\":null,"
         "\"cache_write\":null,\"output\":9,\"reasoning\":null},\"cost_nano\":null,"
-        "\"latency_ms\":0,\"trace\":\"traces/task-0.jsonl\",\"problem\":null}\n");
+        "\"latency_ms\":0,\"trace\":\"traces/task-0.jsonl\",\"problem\":null,"
+        "\"set\":\"many\",\"line\":5,\"tags\":[\"even\"],\"expected_calls\":2}\n");
     eval_report_free(r);
     end();
 }

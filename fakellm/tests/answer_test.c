@@ -102,7 +102,8 @@ static void a_mismatch_says_what_was_expected_and_what_came(void)
         {"{tools: [now]}", NULL, "[now]", "[]"},
         {"{turn: 2}", NULL, "2", "1"},
         {"{last_tool: {absent: true}}",
-         "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":"
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":"
+         "\"assistant\",\"content\":"
          "null,\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"now\","
          "\"arguments\":\"{}\"}}]},{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"done\"}]"
          "}",
@@ -133,7 +134,8 @@ static void a_tool_result_before_the_newest_question_does_not_count(void)
                                      "  reply: {text: a}\n");
     struct fake_answer a;
     scripted_ask(&s,
-                 "{\"messages\":[{\"role\":\"user\",\"content\":\"first\"},{\"role\":\"assistant\","
+                 "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"first\"},{"
+                 "\"role\":\"assistant\","
                  "\"content\":null,\"tool_calls\":[{\"id\":\"a\",\"type\":\"function\","
                  "\"function\":{\"name\":\"now\",\"arguments\":\"{}\"}}]},{\"role\":\"tool\","
                  "\"tool_call_id\":\"a\",\"content\":\"x\"},{\"role\":\"assistant\",\"content\":"
@@ -143,7 +145,7 @@ static void a_tool_result_before_the_newest_question_does_not_count(void)
     scripted_free(&s);
 }
 
-static void what_cannot_be_read_is_a_mismatch(void)
+static void what_no_provider_would_take_is_refused(void)
 {
     static const struct {
         const char *url;
@@ -152,16 +154,73 @@ static void what_cannot_be_read_is_a_mismatch(void)
     } cases[] = {
         {"http://h/v1/chat/completions", "<html>", "JSON"},
         {"http://h/v1/chat/completions", "", "JSON"},
+        {"http://h/v1/chat/completions", "{\"model\":\"m\",\"messages\":[]}", "empty array"},
         {"http://h/v1/embeddings", "{}", "no model endpoint"},
         {"http://h/v1/responses", "<html>", "JSON"},
+        {"http://h/v1/responses", "{\"input\":\"hi\"}", "'model'"},
         {"http://h/v1/messages", "", "JSON"},
+        {"http://h/v1/messages", "{\"model\":\"m\",\"messages\":[]}", "max_tokens"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scripted s = scripted_new("version: 1\nsteps: [{reply: {text: a}}]\n");
         struct fake_answer a;
         fake_answer(s.session, str_of(cases[i].url), str_of(cases[i].body), &a);
-        CU_ASSERT_TRUE(a.mismatch);
+        CU_ASSERT_EQUAL(a.mismatch, str_ends(str_of(cases[i].url), "embeddings"));
+        CU_ASSERT_EQUAL(a.refused, !a.mismatch);
+        CU_ASSERT_EQUAL(a.status, 400);
         CU_ASSERT(str_find(a.message, str_of(cases[i].says)) != SIZE_MAX);
+        CU_ASSERT(fake_leftover(s.session).n > 0); /* it takes no step */
+        scripted_free(&s);
+    }
+}
+
+/* What a model may do wrong with ids is sent as it is written. */
+static void ids_may_be_empty_or_stand_twice(void)
+{
+    struct scripted s = scripted_new("version: 1\nsteps:\n- reply: {calls: [{id: a, name: f}, "
+                                     "{id: a, name: f}, {id: '', name: f}]}\n");
+    struct fake_answer a;
+    scripted_ask(&s, ask_plain, &a);
+    size_t first = str_find(a.body, STR("\"id\":\"a\""));
+    CU_ASSERT_FATAL(first != SIZE_MAX);
+    struct str rest = str_slice(a.body, first + 1, a.body.n);
+    CU_ASSERT(str_find(rest, STR("\"id\":\"a\"")) != SIZE_MAX);
+    CU_ASSERT(str_find(rest, STR("\"id\":\"\"")) != SIZE_MAX);
+    scripted_free(&s);
+}
+
+static const char *const result_without_call =
+    "{\"model\":\"m\",\"messages\":[{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"x\"}]}";
+
+static void a_script_may_take_what_a_provider_would_refuse(void)
+{
+    struct scripted s =
+        scripted_new("version: 1\ncheck_requests: false\nsteps: [{reply: {text: a}}]\n");
+    struct fake_answer a;
+    scripted_ask(&s, "not JSON", &a);
+    CU_ASSERT_TRUE(a.refused);
+    scripted_ask(&s, result_without_call, &a);
+    CU_ASSERT_FALSE(a.refused);
+    CU_ASSERT_EQUAL(a.status, 200);
+    scripted_free(&s);
+}
+
+/* A model that shows no thoughts cannot be given them back. */
+static void thoughts_are_wanted_of_a_script_that_has_some(void)
+{
+    static const char body[] =
+        "{\"model\":\"m\",\"max_tokens\":2000,\"thinking\":{\"type\":\"enabled\",\"budget_tokens\":"
+        "1024},\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\","
+        "\"content\":[{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"f\",\"input\":{}}]},{\"role\":"
+        "\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"a\"}]}]}";
+    static const char *const scripts[] = {
+        "version: 1\nsteps: [{reply: {text: a}}]\n",
+        "version: 1\nsteps: [{reply: {text: a, reasoning: Hm.}}]\n"};
+    for (int i = 0; i < 2; i++) {
+        struct scripted s = scripted_new(scripts[i]);
+        struct fake_answer a;
+        fake_answer(s.session, STR("http://h/v1/messages"), str_of(body), &a);
+        CU_ASSERT_EQUAL(a.refused, i == 1);
         scripted_free(&s);
     }
 }
@@ -310,6 +369,45 @@ static void random_pieces_are_the_same_on_every_machine(void)
     scripted_free(&s);
 }
 
+enum { CHOICES = 40 };
+
+/* Which of the three replies each request got, by their first letters. */
+static void choose(const char *seed, size_t skipped, char out[CHOICES + 1])
+{
+    char yaml[256];
+    snprintf(yaml, sizeof yaml,
+             "version: 1\nseed: %s\nsteps:\n"
+             "- {replies: [{text: red}, {text: green}, {text: blue}], repeat: forever}\n",
+             seed);
+    struct scripted s = scripted_new(yaml);
+    fake_session_skip(s.session, skipped);
+    for (size_t i = 0; i < CHOICES; i++) {
+        struct fake_answer a;
+        struct wire_decoder *d;
+        struct wire_result r;
+        scripted_ask(&s, ask_plain, &a);
+        decode(&a, &d, &r);
+        out[i] = r.reply.content.n > 0 ? r.reply.content.p[0] : '?';
+        wire_decoder_free(d);
+    }
+    out[CHOICES] = '\0';
+    scripted_free(&s);
+}
+
+static void the_seed_chooses_among_replies(void)
+{
+    char first[CHOICES + 1], again[CHOICES + 1], other[CHOICES + 1], later[CHOICES + 1];
+    choose("7", 0, first);
+    choose("7", 0, again);
+    choose("8", 0, other);
+    choose("7", 5, later);
+    CHECK_TEXT(again, first);
+    CU_ASSERT(strcmp(other, first) != 0);
+    CU_ASSERT(strncmp(later, first + 5, CHOICES - 5) == 0); /* also where a run goes on */
+    CU_ASSERT(strchr(first, 'r') != NULL && strchr(first, 'g') != NULL &&
+              strchr(first, 'b') != NULL && strchr(first, '?') == NULL);
+}
+
 static void stop_reasons_reach_the_client(void)
 {
     static const struct {
@@ -422,14 +520,19 @@ static void faults_keep_their_details(void)
     scripted_free(&s);
 }
 
-TESTS(fake_answer,
+TESTS(fake_answer, {"the_seed_chooses_among_replies", the_seed_chooses_among_replies},
       {"answers_the_example_as_its_cassette_does", answers_the_example_as_its_cassette_does},
       {"one_request_too_many_is_a_mismatch", one_request_too_many_is_a_mismatch},
       {"a_mismatch_says_what_was_expected_and_what_came",
        a_mismatch_says_what_was_expected_and_what_came},
       {"a_tool_result_before_the_newest_question_does_not_count",
        a_tool_result_before_the_newest_question_does_not_count},
-      {"what_cannot_be_read_is_a_mismatch", what_cannot_be_read_is_a_mismatch},
+      {"what_no_provider_would_take_is_refused", what_no_provider_would_take_is_refused},
+      {"ids_may_be_empty_or_stand_twice", ids_may_be_empty_or_stand_twice},
+      {"a_script_may_take_what_a_provider_would_refuse",
+       a_script_may_take_what_a_provider_would_refuse},
+      {"thoughts_are_wanted_of_a_script_that_has_some",
+       thoughts_are_wanted_of_a_script_that_has_some},
       {"a_step_repeats_as_often_as_it_says", a_step_repeats_as_often_as_it_says},
       {"the_first_rule_that_holds_answers", the_first_rule_that_holds_answers},
       {"calls_without_an_id_are_numbered", calls_without_an_id_are_numbered},

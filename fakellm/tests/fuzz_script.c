@@ -45,7 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             ask(s, STR("{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"s\"},"
                        "{\"role\":\"user\",\"content\":\"margin\"}]}"));
             ask(s, STR("{\"model\":\"m\",\"stream\":true,\"messages\":"
-                       "[{\"role\":\"user\",\"content\":\"margin\"},{\"role\":\"tool\","
+                       "[{\"role\":\"user\",\"content\":\"margin\"},{\"role\":\"assistant\",\"tool_"
+                       "calls\":[{\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"f\","
+                       "\"arguments\":\"{}\"}}]},{\"role\":\"tool\","
                        "\"tool_call_id\":\"c1\",\"content\":\"4.2\"}]}"));
             ask(s, STR("no JSON"));
             fake_free(s);

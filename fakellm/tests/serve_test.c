@@ -76,6 +76,9 @@ static void serve_end(struct serve *v)
 {
     struct err e = {0};
     int rc = serve_free(v, &e);
+    if (rc != 0) {
+        printf("\n%s\n", e.message);
+    }
     CU_ASSERT_EQUAL(rc, 0);
 }
 
@@ -197,13 +200,13 @@ static void formats(void)
          {"text/event-stream", "\"object\":\"chat.completion.chunk\"", "data: [DONE]\n\n"}},
         {{NULL, RESPONSES, NULL, responses_hi},
          {"200\n", "\"object\":\"response\"", "x-request-id: req_3\n", "\"output_text\""}},
-        {{NULL, RESPONSES, NULL, "{\"input\":\"hi\",\"stream\":true}"},
+        {{NULL, RESPONSES, NULL, "{\"model\":\"m\",\"input\":\"hi\",\"stream\":true}"},
          {"text/event-stream", "event: response.created\n", "event: response.completed\n"}},
         {{NULL, MESSAGES, VERSION, messages_hi},
          {"200\n", "\"type\":\"message\"", "\nrequest-id: req_5\n",
           "\"stop_reason\":\"end_turn\""}},
         {{NULL, MESSAGES, VERSION,
-          "{\"max_tokens\":9,\"stream\":true,\"messages\":[{\"role\":"
+          "{\"model\":\"m\",\"max_tokens\":9,\"stream\":true,\"messages\":[{\"role\":"
           "\"user\",\"content\":\"hi\"}]}"},
          {"text/event-stream", "event: message_start\n", "event: message_stop\n"}},
     };
@@ -236,8 +239,14 @@ static void errors(void)
         {{NULL, MESSAGES, VERSION, messages_hi},
          {"400\n", "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\"",
           "x-should-retry: false\n"}},
-        {{NULL, CHAT, NULL, "{\"messages\":"}, {"400\n", "{\"error\":{\"message\":", "no JSON"}},
-        {{NULL, "/v1/embeddings", NULL, "{}"}, {"400\n", "no model endpoint"}},
+        {{NULL, CHAT, NULL, "{\"messages\":"},
+         {"400\n", "{\"error\":{\"message\":", "parse the JSON body"}},
+        {{NULL, "/v1/embeddings", NULL, "{}"}, {"404\n", "Invalid URL (POST /v1/embeddings)"}},
+        {{NULL, "/v1/complete", VERSION, "{}"}, {"404\n", "\"type\":\"not_found_error\""}},
+        {{"GET", CHAT, NULL, NULL}, {"405\n", "\"code\":\"method_not_supported\""}},
+        {{NULL, MESSAGES, VERSION, "{\"model\":\"m\"}"},
+         {"400\n", "max_tokens: Field required", "\"type\":\"invalid_request_error\""}},
+        {{"GET", "/v1/models/other", NULL, NULL}, {"404\n", "\"code\":\"model_not_found\""}},
     };
     begin();
     struct serve *v = serve_script("version: 1\nsteps:\n"
@@ -250,10 +259,70 @@ static void errors(void)
             CHECK_HAS(got, cases[i].parts[j]);
         }
     }
-    CU_ASSERT_EQUAL(serve_report(v).refused, 3);
+    CU_ASSERT_EQUAL(serve_report(v).refused, 7);
     CU_ASSERT_EQUAL(serve_report(v).leftover, 0);
     buf_char(&t.notes, '\0');
     CHECK_HAS(t.notes.p, "session main, request 4: ");
+    CHECK_HAS(t.notes.p, "session main, request 5: the provider would refuse this request: ");
+    CHECK_HAS(t.notes.p, "session main, request 6: the provider would refuse this request: ");
+    serve_end(v);
+    finish();
+}
+
+/* A hang lasts until the client goes, whatever the server's clock says. */
+static void hang(void)
+{
+    begin();
+    struct serve *v =
+        serve_script("version: 1\nrules:\n- when: {last_user: wait}\n"
+                     "  fault: {kind: hang, after_bytes: 9}\n- reply: {text: hello}\n");
+    const struct http_header type = {STR("Content-Type"), STR("application/json")};
+    struct http_request rq = {
+        .method = STR("POST"),
+        .url = arena_printf(t.arena, "%.*s" CHAT, STR_FMT(serve_url(v))),
+        .headers = &type,
+        .n_headers = 1,
+        .body = STR("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"wait\"}]}"),
+    };
+    struct http_sink sink = {NULL, on_head, on_body, on_end};
+    t.under_way = 2;
+    struct http_call *waiting = t.client->ops->start(t.client, &rq, sink);
+    for (int i = 0; i < 5; i++) {
+        CHECK_HAS(ask(v, (struct asked){NULL, CHAT, NULL, chat_hi}), "hello");
+    }
+    CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/journal", NULL, NULL}),
+              "\"ended\":\"timeout\"");
+    t.client->ops->stop(t.client, waiting); /* it is there still */
+    CHECK_HAS(ask(v, (struct asked){NULL, CHAT, NULL, chat_hi}), "hello");
+    serve_end(v);
+    finish();
+}
+
+static void key(void)
+{
+    static const struct {
+        struct asked asked;
+        const char *parts[2];
+    } cases[] = {
+        {{NULL, CHAT, NULL, chat_hi}, {"401\n", "You didn't provide an API key."}},
+        {{NULL, CHAT, "authorization: Bearer sk-no", chat_hi},
+         {"401\n", "\"code\":\"invalid_api_key\""}},
+        {{NULL, CHAT, "authorization: Bearer sk-yes", chat_hi}, {"200\n", "hello"}},
+        {{NULL, MESSAGES, NULL, messages_hi}, {"401\n", "x-api-key header is required"}},
+        {{NULL, MESSAGES, "x-api-key: sk-no", messages_hi}, {"401\n", "authentication_error"}},
+        {{NULL, MESSAGES, "x-api-key: sk-yes", messages_hi}, {"200\n", "hello"}},
+        {{"GET", "/v1/models", NULL, NULL}, {"401\n"}},
+    };
+    begin();
+    struct serve *v = serve_script("version: 1\napi_key: sk-yes\nrules:\n- reply: {text: hello}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *got = ask(v, cases[i].asked);
+        for (size_t j = 0; j < 2 && cases[i].parts[j] != NULL; j++) {
+            CHECK_HAS(got, cases[i].parts[j]);
+        }
+    }
+    CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/journal", NULL, NULL}), "\"status\":401");
+    CU_ASSERT_EQUAL(serve_report(v).refused, 5);
     serve_end(v);
     finish();
 }
@@ -389,6 +458,8 @@ static void admin(void)
         "\"message\":null}],\"left_out\":0}\n");
     CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/journal?session=nobody", NULL, NULL}),
               "{\"requests\":[],");
+    CHECK_HAS(ask(v, (struct asked){"GET", "/_assay/leftover?session=nobody", NULL, NULL}),
+              "404\n");
     CHECK_HAS(
         ask(v, (struct asked){"GET", "/_assay/sessions", NULL, NULL}),
         "{\"sessions\":[{\"session\":\"main\",\"requests\":1,\"refused\":0,\"leftover\":true}]}");
@@ -411,7 +482,7 @@ static void full_journal(void)
     begin();
     struct serve *v = serve_script(forever);
     struct buf large = {0};
-    buf_addz(&large, "{\"messages\":[{\"role\":\"user\",\"content\":\"");
+    buf_addz(&large, "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"");
     for (size_t i = 0; i < (3 << 20); i++) {
         buf_char(&large, 'x');
     }
@@ -513,7 +584,7 @@ static void record_and_replay(void)
         {NULL, "/s/a" CHAT, "authorization: Bearer sk-live-0123456789abcdef", chat_hi},
         {NULL, "/s/a" CHAT, "authorization: Bearer sk-live-0123456789abcdef", chat_streamed},
         {NULL, "/s/a" CHAT, "authorization: Bearer sk-live-0123456789abcdef",
-         "{\"messages\":[{\"role\":\"user\",\"content\":\"last\"}]}"},
+         "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"last\"}]}"},
     };
     struct str bodies[3];
     enum http_end ends[3];
@@ -565,7 +636,7 @@ static void existing_cassette(void)
     CHECK_HAS(t.got.p, "--mode all");
     buf_char(&t.notes, '\0');
     CHECK_HAS(t.notes.p, "session main: ");
-    serve_end(v);
+    CU_ASSERT_EQUAL(serve_free(v, &e), ERR_EXISTS); /* what should be recorded was not */
     struct str text;
     rc = file_read(t.arena, path_join(t.arena, dir, "main.yaml"), 100, &text, &e);
     CU_ASSERT(rc == 0 && str_is(text, "kept"));
@@ -601,7 +672,7 @@ static void placed(void)
     struct serve_options o = options(SERVE_PLACED, NULL);
     struct serve *v = serve_with(&o);
     struct serve_placement p = {
-        .name = STR("a"), .transport = transport, .sched = clock, .scripted = true};
+        .name = STR("a"), .transport = transport, .sched = clock, .fake = fake};
     struct session *first = NULL, *other = NULL;
     CU_ASSERT_EQUAL_FATAL(serve_place(v, &p, &first, &e), 0);
     CU_ASSERT_EQUAL(serve_place(v, &p, &other, &e), ERR_EXISTS);
@@ -623,6 +694,7 @@ static void placed(void)
 
 TESTS(serve, {"serve_speaks_every_format_streamed_and_not", formats},
       {"serve_tells_errors_in_the_form_of_the_provider", errors},
+      {"serve_wants_the_scripts_key", key}, {"serve_hangs_until_the_client_goes", hang},
       {"serve_breaks_where_the_script_says", broken}, {"serve_keeps_sessions_apart", sessions},
       {"serve_finds_a_sessions_script_in_a_folder", folder},
       {"serve_has_a_limit_of_sessions", session_limit},

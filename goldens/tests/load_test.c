@@ -16,6 +16,18 @@ static int load_text(struct arena *arena, const char *text, struct golden_set **
     return golden_load(path, out, e);
 }
 
+struct findings {
+    struct buf text; /* "line:column severity code" lines */
+};
+
+static void note(void *ctx, const struct finding *f)
+{
+    struct findings *all = ctx;
+    CU_ASSERT(f->message.n > 0);
+    buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, finding_severity_name(f->severity),
+            f->code);
+}
+
 #define HEAD "version: 1\nname: s\n"
 #define TASK HEAD "tasks:\n- id: a\n  prompt: p\n"
 
@@ -35,8 +47,23 @@ static const struct {
     {HEAD "tasks: []\n", 3, 8, "1 to"},
     {HEAD "tasks: {}\n", 3, 8, "list"},
     {HEAD "task: []\n", 3, 1, "tasks"},
-    {HEAD "models: [x]\ntasks: [{id: a, prompt: p}]\n", 3, 9, "does not support"},
-    {HEAD "include: [x]\ntasks: [{id: a, prompt: p}]\n", 3, 10, "does not support"},
+    {HEAD "models: []\ntasks: [{id: a, prompt: p}]\n", 3, 9, "1 to 100 models"},
+    {HEAD "models: x\ntasks: [{id: a, prompt: p}]\n", 3, 9, "list"},
+    {HEAD "models: [5]\ntasks: [{id: a, prompt: p}]\n", 3, 10, "name of a model"},
+    {HEAD "models: [x, '']\ntasks: [{id: a, prompt: p}]\n", 3, 13, "an empty text"},
+    {HEAD "models: [x, {model: X}]\ntasks: [{id: a, prompt: p}]\n", 3, 13, "twice"},
+    {HEAD "models: [{name: x}]\ntasks: [{id: a, prompt: p}]\n", 3, 11, "model"},
+    {HEAD "models: [{provider: openai}]\ntasks: [{id: a, prompt: p}]\n", 3, 10, "model"},
+    {HEAD "models: [{model: x, provider: y}]\ntasks: [{id: a, prompt: p}]\n", 3, 31,
+     "openai, responses or anthropic"},
+    {HEAD "include: [x.yaml]\ntasks: [{id: a, prompt: p}]\n", 3, 11, "no golden set"},
+    {HEAD "include: []\n", 3, 10, "an empty list"},
+    {HEAD "include: {}\n", 3, 10, "a map"},
+    {HEAD "include: [5]\n", 3, 11, "a number"},
+    {HEAD "include: ''\n", 3, 10, "an empty text"},
+    {HEAD "include: set.yaml\n", 3, 10, "includes itself"},
+    {HEAD "include: null\n", 1, 1, "tasks"},
+    {HEAD "defaults: {fake: 5}\ntasks: [{id: a, prompt: p}]\n", 3, 18, "string"},
     {HEAD "defaults: {budget: {step: 1}}\ntasks: [{id: a, prompt: p}]\n", 3, 21, "steps"},
     {HEAD "defaults: {budget: {steps: 0}}\ntasks: [{id: a, prompt: p}]\n", 3, 28, "1"},
     {HEAD "defaults: {budget: {cost_usd: -1}}\ntasks: [{id: a, prompt: p}]\n", 3, 31, "0"},
@@ -57,7 +84,21 @@ static const struct {
     {HEAD "tasks: [{id: " LONG ", prompt: p}]\n", 3, 14, "ééé…\""},
     {HEAD "tasks: [{id: '..', prompt: p}]\n", 3, 14, "file name"},
     {HEAD "tasks: [{id: 5, prompt: p}]\n", 3, 14, "string"},
-    {HEAD "tasks: [{id: a, turns: []}]\n", 3, 24, "does not support"},
+    {HEAD "tasks: [{id: a, turns: []}]\n", 3, 24, "1 to 1000 turns"},
+    {HEAD "tasks: [{id: a, turns: x}]\n", 3, 24, "list"},
+    {HEAD "tasks: [{id: a, turns: [x]}]\n", 3, 25, "map"},
+    {HEAD "tasks: [{id: a, turns: [{}]}]\n", 3, 25, "user"},
+    {HEAD "tasks: [{id: a, turns: [{user: ''}]}]\n", 3, 32, "user's message is empty"},
+    {HEAD "tasks: [{id: a, turns: [{usr: x}]}]\n", 3, 26, "user"},
+    {HEAD "tasks: [{id: a, turns: [{user: x}], prompt: p}]\n", 3, 24, "found both"},
+    {HEAD "tasks: [{id: a, turns: null}]\n", 3, 9, "prompt"},
+    /* what editors leave behind */
+    {HEAD "tasks:\n\t- {id: a, prompt: p}\n", 4, 1, "tab"},
+    {HEAD "tasks:\n- {id: a, prompt: p}\n- &x {id: b, prompt: *y}\n", 5, 22, "y"},
+    {HEAD "tasks:\n- &x {id: a, prompt: *x}\n", 4, 22, "x"},
+    {HEAD "tasks:\n- {id: a, prompt: p, prompt: q}\n", 4, 22, "prompt"},
+    {HEAD "tasks:\n- {id: a, prompt: p, trials: .nan}\n", 4, 30, "finite number"},
+    {HEAD "tasks:\n- {id: a, prompt: p, trials: 99999999999999999999}\n", 4, 30, "trials"},
     {HEAD "tasks: [{id: a, promt: p}]\n", 3, 17, "prompt"},
     {HEAD "tasks:\n- {id: a, prompt: p}\n- {id: b, prompt: p}\n- {id: A, prompt: p}\n", 6, 3,
      "line 4"},
@@ -184,6 +225,162 @@ static void tasks_inherit_and_override_the_defaults(void)
     arena_free(arena);
 }
 
+static void turns_stand_in_place_of_a_prompt(void)
+{
+    struct arena *arena = arena_new();
+    struct golden_set *set;
+    struct err e = {0};
+    int rc = load_text(arena,
+                       HEAD "tasks:\n- {id: a, turns: [{user: one}, {user: two}]}\n"
+                            "- {id: b, prompt: p, turns: null}\n",
+                       &set, &e);
+    CU_ASSERT_EQUAL_FATAL(rc, 0);
+    const struct golden_task *a = &set->tasks[0];
+    const struct golden_task *b = &set->tasks[1];
+    CU_ASSERT_EQUAL_FATAL(a->n_turns, 2);
+    CU_ASSERT(str_is(a->prompt, "one") && str_is(a->turns[0], "one"));
+    CU_ASSERT(str_is(a->turns[1], "two"));
+    CU_ASSERT_EQUAL_FATAL(b->n_turns, 1);
+    CU_ASSERT(str_is(b->prompt, "p") && str_is(b->turns[0], "p"));
+    golden_free(set);
+    arena_free(arena);
+}
+
+static void write_file(struct arena *arena, const char *dir, const char *name, const char *text)
+{
+    struct err e = {0};
+    const char *path = path_join(arena, dir, name);
+    CU_ASSERT_EQUAL_FATAL(dir_make(path_dir(arena, path), &e), 0);
+    CU_ASSERT_EQUAL_FATAL(file_replace(path, str_of(text), &e), 0);
+}
+
+static void included_sets_keep_their_defaults_and_folders(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    struct golden_set *set;
+    struct err e = {0};
+    write_file(arena, dir, "set.yaml",
+               HEAD "include: [sub/more.yaml, last.yaml]\n"
+                    "models: [m1, {model: m2, provider: anthropic}]\n"
+                    "defaults: {system: outer, fake: outer.yaml}\n"
+                    "tasks: [{id: own, prompt: p}, {id: mute, prompt: p, fake: null}]\n");
+    write_file(arena, dir, "sub/more.yaml",
+               "version: 1\nname: more\nmodels: [other]\ninclude: deep.yaml\n"
+               "defaults: {system: inner}\ntasks: [{id: b, prompt: p, fake: b.yaml}]\n");
+    write_file(arena, dir, "sub/deep.yaml",
+               "version: 1\nname: deep\ntasks: [{id: a, prompt: p}]\n");
+    write_file(arena, dir, "last.yaml", "version: 1\nname: last\ntasks: [{id: c, prompt: p}]\n");
+    CU_ASSERT_EQUAL_FATAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), 0);
+    static const char *const order[] = {"a", "b", "c", "own", "mute"};
+    CU_ASSERT_EQUAL_FATAL(set->n_tasks, 5);
+    CU_ASSERT(str_is(set->name, "s"));
+    for (size_t i = 0; i < 5; i++) {
+        CU_ASSERT(str_is(set->tasks[i].id, order[i]));
+    }
+    CU_ASSERT_PTR_NULL(set->tasks[0].system.p);
+    CU_ASSERT(str_is(set->tasks[1].system, "inner"));
+    CU_ASSERT(str_ends(str_of(set->tasks[1].fake), "/sub/b.yaml"));
+    CU_ASSERT(str_ends(str_of(set->tasks[1].path), "/sub/more.yaml"));
+    CU_ASSERT_PTR_NULL(set->tasks[2].fake);
+    CU_ASSERT(str_ends(str_of(set->tasks[3].fake), "/outer.yaml"));
+    CU_ASSERT(str_is(set->tasks[3].system, "outer"));
+    CU_ASSERT_PTR_NULL(set->tasks[4].fake);
+    CU_ASSERT_EQUAL(set->n_files, 4);
+    CU_ASSERT_EQUAL_FATAL(set->n_models, 2);
+    CU_ASSERT(str_is(set->models[0].name, "m1") && set->models[0].provider.n == 0);
+    CU_ASSERT(str_is(set->models[1].name, "m2"));
+    CU_ASSERT(str_is(set->models[1].provider, "anthropic"));
+    golden_free(set);
+    arena_free(arena);
+}
+
+/* A mistake in an included file is told with that file; a ring and an id that two files have too.
+ */
+static void mistakes_name_the_included_file(void)
+{
+    static const struct {
+        const char *other;
+        const char *file;
+        uint32_t line;
+        const char *says;
+    } bad[] = {
+        {"version: 1\nname: o\ntasks: [{id: x}]\n", "/other.yaml", 3, "prompt"},
+        {"version: 1\nname: o\ninclude: set.yaml\n", "/other.yaml", 3, "includes itself"},
+        {"version: 1\nname: o\ntasks: [{id: A, prompt: p}]\n", "/set.yaml", 4, "other.yaml"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct arena *arena = arena_new();
+        const char *dir = testing_dir();
+        struct golden_set *set;
+        struct err e = {0};
+        write_file(arena, dir, "set.yaml",
+                   HEAD "include: other.yaml\ntasks: [{id: a, prompt: p}]\n");
+        write_file(arena, dir, "other.yaml", bad[i].other);
+        CU_ASSERT_EQUAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), ERR_INPUT);
+        CU_ASSERT(str_ends(str_of(e.file), bad[i].file));
+        CU_ASSERT_EQUAL(e.line, bad[i].line);
+        CU_ASSERT_PTR_NOT_NULL(strstr(e.message, bad[i].says));
+        arena_free(arena);
+    }
+}
+
+/* BOM, CRLF and anchors are no mistakes. */
+static void what_editors_write_is_read(void)
+{
+    static const char *const texts[] = {
+        "\xEF\xBB\xBF" HEAD "tasks:\n- {id: a, prompt: one}\n",
+        "version: 1\r\nname: s\r\ntasks:\r\n- id: a\r\n  prompt: one\r\n",
+        HEAD "tasks:\n- id: a\n  prompt: &p one\n- {id: b, prompt: *p}\n",
+        HEAD "tasks:\n- &t\n  id: a\n  prompt: one\n- {<<: *t, id: b}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct arena *arena = arena_new();
+        struct golden_set *set;
+        struct err e = {0};
+        int rc = load_text(arena, texts[i], &set, &e);
+        if (rc != 0) {
+            printf("\n  %s: %u:%u %s\n", texts[i], e.line, e.column, e.message);
+        }
+        CU_ASSERT_EQUAL_FATAL(rc, 0);
+        CU_ASSERT(str_is(set->tasks[set->n_tasks - 1].prompt, "one"));
+        golden_free(set);
+        arena_free(arena);
+    }
+}
+
+static void put_tasks(struct buf *out, size_t n)
+{
+    buf_addz(out, HEAD "tasks:\n");
+    for (size_t i = 0; i < n; i++) {
+        buf_fmt(out, "- {id: t%zu, prompt: p%zu, expect: {no_calls: true}}\n", i, i);
+    }
+    buf_char(out, '\0');
+}
+
+static void a_set_may_have_100000_tasks(void)
+{
+    for (size_t n = 100000; n <= 100001; n++) {
+        struct arena *arena = arena_new();
+        struct golden_set *set = NULL;
+        struct err e = {0};
+        struct buf text = {0};
+        put_tasks(&text, n);
+        int rc = load_text(arena, text.p, &set, &e);
+        CU_ASSERT_EQUAL(rc, n == 100000 ? 0 : ERR_INPUT);
+        if (rc == 0) {
+            CU_ASSERT_EQUAL(set->n_tasks, n);
+            struct findings all = {0};
+            golden_check(set, note, &all);
+            CU_ASSERT_EQUAL(all.text.n, 0);
+            buf_free(&all.text);
+            golden_free(set);
+        }
+        buf_free(&text);
+        arena_free(arena);
+    }
+}
+
 static void expectations_are_read_as_written(void)
 {
     struct arena *arena = arena_new();
@@ -254,18 +451,6 @@ static void tasks_that_name_the_same_tool_file_share_it(void)
 }
 
 /* ---- findings ---- */
-
-struct findings {
-    struct buf text; /* "line:column severity code" lines */
-};
-
-static void note(void *ctx, const struct finding *f)
-{
-    struct findings *all = ctx;
-    CU_ASSERT(f->message.n > 0);
-    buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, finding_severity_name(f->severity),
-            f->code);
-}
 
 /* A tool with a parameter of each type, and one task that expects a call of it. */
 static const char quote_begins[] = TASK "  expect: {calls: {list: [{quote: {";
@@ -524,6 +709,10 @@ static void shipped_files_fit_their_schemas(void)
     struct arena *arena = arena_new();
     check_schema(arena, "goldens/schema/golden.schema.json", "goldens/quickstart.yaml");
     check_schema(arena, "goldens/schema/tools.schema.json", "goldens/quickstart/tools.yaml");
+    check_schema(arena, "goldens/schema/golden.schema.json", "goldens/order-desk/order-desk.yaml");
+    check_schema(arena, "goldens/schema/tools.schema.json", "goldens/order-desk/tools.yaml");
+    check_schema(arena, "goldens/schema/golden.schema.json", "cli/init/first.golden.yaml");
+    check_schema(arena, "goldens/schema/tools.schema.json", "cli/init/first.tools.yaml");
     arena_free(arena);
 }
 
@@ -545,6 +734,12 @@ TESTS(golden_load, {"names_the_place_of_every_mistake", names_the_place_of_every
       {"tells_a_missing_file_from_a_bad_one", tells_a_missing_file_from_a_bad_one},
       {"tasks_inherit_and_override_the_defaults", tasks_inherit_and_override_the_defaults},
       {"expectations_are_read_as_written", expectations_are_read_as_written},
+      {"turns_stand_in_place_of_a_prompt", turns_stand_in_place_of_a_prompt},
+      {"included_sets_keep_their_defaults_and_folders",
+       included_sets_keep_their_defaults_and_folders},
+      {"mistakes_name_the_included_file", mistakes_name_the_included_file},
+      {"what_editors_write_is_read", what_editors_write_is_read},
+      {"a_set_may_have_100000_tasks", a_set_may_have_100000_tasks},
       {"tasks_that_name_the_same_tool_file_share_it", tasks_that_name_the_same_tool_file_share_it},
       {"doubts_are_found_with_their_places", doubts_are_found_with_their_places},
       {"arguments_that_can_never_come_are_found", arguments_that_can_never_come_are_found},

@@ -1,10 +1,13 @@
 #include "ci/testing/testing.h"
+#include "fakellm/fake.h"
+#include "goldens/golden.h"
 #include "kernel/base/json.h"
 #include "kernel/base/schema.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define SET_FILE       "goldens/schema/golden.schema.json"
 #define TOOLS_FILE     "goldens/schema/tools.schema.json"
@@ -88,6 +91,11 @@ static const struct {
 } cases[] = {
     {true, SET("tags: [x]")},
     {true, SET("tools: [{builtin: now}], system: null, budget: {steps: 1, cost_usd: 0.5}")},
+    {true, SET("fake: x.yaml, turns: null")},
+    {true, SET_FILE, "{version: 1, name: s, tasks: [{id: a, turns: [{user: x}, {user: y}]}]}"},
+    {true, SET_FILE,
+     "{version: 1, name: s, models: [x, {model: y, provider: anthropic}], defaults: {fake: f}, "
+     "tasks: [{id: a, prompt: p}]}"},
     {true, EXPECT("answer: hi, forbid: [x], no_calls: false, limits: {seconds: 1.5}")},
     {true, EXPECT("answer: {all: [{not: {contains: a}}, {json: {path: a, near: {value: 1, "
                   "within: 0}}}]}")},
@@ -117,6 +125,23 @@ static const struct {
     {false, SET_FILE, "{version: 2, name: s, tasks: [{id: a, prompt: p}]}"},
     {false, SET_FILE, "{version: 1, name: s, tasks: []}"},
     {false, SET_FILE, "{version: 1, name: s, tasks: [{id: .a, prompt: p}]}"},
+    {false, SET_FILE, "{version: 1, name: s, tasks: [{id: a}]}"},
+    {false, SET_FILE, "{version: 1, name: s, tasks: [{id: a, turns: []}]}"},
+    {false, SET_FILE, "{version: 1, name: s, tasks: [{id: a, turns: [x]}]}"},
+    {false, SET_FILE, "{version: 1, name: s, tasks: [{id: a, turns: [{user: ''}]}]}"},
+    {false, SET_FILE, "{version: 1, name: s, tasks: [{id: a, turns: null}]}"},
+    {false, SET_FILE, "{version: 1, name: s, models: [], tasks: [{id: a, prompt: p}]}"},
+    {false, SET_FILE, "{version: 1, name: s, models: [5], tasks: [{id: a, prompt: p}]}"},
+    {false, SET_FILE, "{version: 1, name: s, models: [{}], tasks: [{id: a, prompt: p}]}"},
+    {false, SET_FILE,
+     "{version: 1, name: s, models: [{model: x, provider: y}], tasks: [{id: a, prompt: p}]}"},
+    {false, SET_FILE, "{version: 1, name: s, include: []}"},
+    {false, SET_FILE, "{version: 1, name: s, include: null}"},
+    {false, SET_FILE, "{version: 1, name: s, tasks: null}"},
+    {false, SET_FILE, "{version: 1, name: s, include: ''}"},
+    {false, SET_FILE, "{version: 1, name: s, include: [5]}"},
+    {false, SET_FILE, "{version: 1, name: s, include: {}}"},
+    {false, SET("turns: [{user: x}]")},
     {false, SET("tag: x")},
     {false, SET("budget: {steps: 0}")},
     {false, SET("trials: 0")},
@@ -185,6 +210,29 @@ static const struct {
     {false, STEP("reply: {}, expect: {last_user: {like: a}}")},
 };
 
+/* Whether the loader that the schema describes takes the text; decisions are the program's own. */
+static bool loads(struct arena *arena, const char *schema, const char *yaml)
+{
+    const char *path = path_join(arena, testing_dir(), "file.yaml");
+    struct err e = {0};
+    int rc = file_replace(path, str_of(yaml), &e);
+    CU_ASSERT_EQUAL_FATAL(rc, 0);
+    if (strcmp(schema, SET_FILE) == 0) {
+        struct golden_set *set = NULL;
+        rc = golden_load(path, &set, &e);
+        golden_free(rc == 0 ? set : NULL);
+    } else if (strcmp(schema, TOOLS_FILE) == 0) {
+        struct toolset *tools = toolset_new();
+        rc = toolset_add_file(tools, path, &e);
+        toolset_free(tools);
+    } else {
+        struct fake_script *script = NULL;
+        rc = fake_load(path, &script, &e);
+        fake_free(rc == 0 ? script : NULL);
+    }
+    return rc == 0;
+}
+
 static void schemas_agree_with_the_loaders(void)
 {
     struct arena *arena = arena_new();
@@ -201,6 +249,13 @@ static void schemas_agree_with_the_loaders(void)
             printf("\n  %s: %s%.*s\n", cases[i].yaml, valid ? "is taken" : "", STR_FMT(why));
         }
         CU_ASSERT_EQUAL(valid, cases[i].good);
+        bool taken = strcmp(cases[i].schema, DECISIONS_FILE) == 0
+                         ? cases[i].good
+                         : loads(arena, cases[i].schema, cases[i].yaml);
+        if (taken != cases[i].good) {
+            printf("\n  the loader %s %s\n", taken ? "takes" : "refuses", cases[i].yaml);
+        }
+        CU_ASSERT_EQUAL(taken, cases[i].good);
         buf_free(&why);
         schema_free(schema);
     }

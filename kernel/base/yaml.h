@@ -26,4 +26,12 @@ enum {
  * above. */
 int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
                struct val **out, struct err *e) MUST_CHECK;
+
+/* Whether both YAML versions allow a character as it is and take it for no line break; others need
+ * an escape. Sources: YAML 1.1 5.1 and 5.4, YAML 1.2.2 5.1, PyYAML's reader. */
+bool yaml_is_printable(uint32_t code);
+
+/* Appends JSON text as YAML: the characters that are not printable, which stand only inside of
+ * strings, as JSON escapes. */
+void yaml_add_json(struct buf *out, struct str json);
 #endif

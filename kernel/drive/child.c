@@ -178,8 +178,9 @@ static bool names(const char *variable, const char *name)
 static bool sets(const struct child_options *o, const char *variable)
 {
     for (size_t i = 0; i < o->n_variables; i++) {
-        if (!o->variables[i].spare && names(variable, o->variables[i].name)) {
-            return true;
+        size_t n = strlen(o->variables[i].name);
+        if (names(variable, o->variables[i].name)) {
+            return !o->variables[i].spare || variable[n + 1] == '\0';
         }
     }
     return false;
@@ -193,7 +194,7 @@ static bool is_set(const char *name)
     while (environ[n] != NULL && !names(environ[n], name)) {
         n++;
     }
-    return environ[n] != NULL;
+    return environ[n] != NULL && environ[n][strlen(name) + 1] != '\0';
 }
 
 static char **environment(const struct child_options *o, struct arena *arena)

@@ -14,7 +14,7 @@ struct child;
 struct child_variable {
     const char *name;
     const char *value;
-    bool spare; /* set only where the environment has none of this name */
+    bool spare; /* set only where the environment has none of this name, or an empty one */
 };
 
 struct child_options {

@@ -78,6 +78,7 @@ struct http_call {
     bool queued;
     struct http_call *next_ready;
     enum phase phase;
+    bool paused;
     enum deadline late; /* OUTCOME_LATE: which has passed */
     uv_timer_t *watch;  /* for the first byte and for silence */
     uint64_t started_ms;
@@ -149,6 +150,9 @@ static void on_watch(uv_timer_t *timer);
 /* The limit of silence in this phase; 0 = none, or curl's to watch. */
 static int64_t silence_ms(const struct http_call *c)
 {
+    if (c->paused) { /* it is us who do not listen */
+        return 0;
+    }
     switch (c->phase) {
     case PHASE_CONNECT: return 0;
     case PHASE_FIRST_BYTE: return c->limits.first_byte_ms;
@@ -275,7 +279,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     struct http_call *c = arg;
     heard(c);
     c->total += size * n;
-    if (c->total > BODY_BYTES_MAX) {
+    if (!c->limits.endless && c->total > BODY_BYTES_MAX) {
         c->outcome = OUTCOME_BIG;
         return 0;
     }
@@ -710,11 +714,14 @@ static void set_request(struct http_call *c, const struct http_request *rq)
     for (size_t i = 0; i < rq->n_headers; i++) {
         struct buf line = {0};
         buf_add(&line, rq->headers[i].name);
-        buf_addz(&line, ": ");
+        buf_addz(&line, rq->headers[i].value.n > 0 ? ": " : ";"); /* curl's word for an empty one */
         buf_add(&line, rq->headers[i].value);
         buf_char(&line, '\0');
         add_header(c, line.p);
         buf_free(&line);
+    }
+    if (http_header_get(rq->headers, rq->n_headers, "content-type").p == NULL) {
+        add_header(c, "Content-Type:"); /* curl would say that a body is a form */
     }
     add_header(c, "Expect:"); /* curl would wait for 100-continue before a big body */
     int bad = (int)curl_easy_setopt(c->easy, CURLOPT_URL, arena_cstr(c->arena, rq->url));
@@ -724,6 +731,11 @@ static void set_request(struct http_call *c, const struct http_request *rq)
         bad |= (int)curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)rq->body.n);
         bad |= (int)curl_easy_setopt(c->easy, CURLOPT_COPYPOSTFIELDS, body);
     }
+    if (str_is(rq->method, "HEAD")) {
+        bad |= (int)curl_easy_setopt(c->easy, CURLOPT_NOBODY,
+                                     1L); /* none comes, whatever its length */
+    }
+    bad |= (int)curl_easy_setopt(c->easy, CURLOPT_PATH_AS_IS, 1L);
     bad |= (int)curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, arena_cstr(c->arena, rq->method));
     must(bad);
 }
@@ -803,6 +815,24 @@ static void curl_stop(struct transport *transport, struct http_call *c)
     }
 }
 
+/* The bytes that curl holds may come from inside of its call; its timer hands them on. */
+static void curl_pause(struct transport *transport, struct http_call *c, bool paused)
+{
+    (void)transport;
+    if (c->state == CALL_STOPPED || c->outcome != OUTCOME_OPEN || c->paused == paused) {
+        return;
+    }
+    c->paused = paused;
+    enter(c, c->phase);
+    CURLcode code = curl_easy_pause(c->easy, paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+    if (code != CURLE_OK) {
+        c->code = code;
+        c->outcome = c->outcome == OUTCOME_OPEN ? OUTCOME_CURL : c->outcome;
+        queue(c);
+        must(uv_timer_start(c->hub->timer, on_curl_timer, 0, 0));
+    }
+}
+
 static void curl_free_transport(struct transport *transport)
 {
     free(transport);
@@ -810,7 +840,8 @@ static void curl_free_transport(struct transport *transport)
 
 struct transport *transport_curl(struct loop *loop, struct sched *s, struct transport_limits limits)
 {
-    static const struct transport_ops ops = {curl_start, curl_stop, curl_free_transport};
+    static const struct transport_ops ops = {curl_start, curl_stop, curl_free_transport,
+                                             curl_pause};
     struct curl_transport *t = mem_zero(sizeof *t);
     t->transport.ops = &ops;
     t->loop = loop;

@@ -49,14 +49,15 @@ struct llm *llm_endpoint(struct transport *transport, const struct endpoint_opti
 const char *endpoint_key_variable(enum wire_format f);
 const char *endpoint_url_variable(enum wire_format f);
 
-/* Deadlines of a call, each of them 0 = none. They count from when the call really starts. */
+/* Limits of a call; deadlines of 0 are none. They count from when the call really starts. */
 struct transport_limits {
     int64_t connect_ms;    /* until a connection stands, TLS and proxy with it */
     int64_t first_byte_ms; /* from then on until the answer's first byte */
     int64_t idle_ms;       /* between two pieces of an answer */
     int64_t total_ms;
+    bool endless; /* bodies of any size; else the call breaks off at one that no decoder takes */
 };
-#define TRANSPORT_LIMITS_DEFAULT ((struct transport_limits){10000, 300000, 60000, 600000})
+#define TRANSPORT_LIMITS_DEFAULT ((struct transport_limits){10000, 300000, 60000, 600000, false})
 
 /* What the network around this process wants, for every call of a loop. */
 struct transport_net {

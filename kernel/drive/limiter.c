@@ -262,6 +262,14 @@ static void limited_stop(struct transport *transport, struct http_call *c)
     l->wake = l->first == NULL ? NULL : sched_post(l->clock, 0, 0, on_wake, l);
 }
 
+static void limited_pause(struct transport *transport, struct http_call *c, bool paused)
+{
+    struct limited *t = (struct limited *)transport;
+    if (c->state == CALL_STARTED) {
+        http_pause(t->inner, c->inner, paused);
+    }
+}
+
 static void limited_free(struct transport *transport)
 {
     struct limited *t = (struct limited *)transport;
@@ -271,7 +279,8 @@ static void limited_free(struct transport *transport)
 
 struct transport *limiter_transport(struct limiter *l, struct transport *inner)
 {
-    static const struct transport_ops ops = {limited_start, limited_stop, limited_free};
+    static const struct transport_ops ops = {limited_start, limited_stop, limited_free,
+                                             limited_pause};
     struct limited *t = mem_zero(sizeof *t);
     t->transport.ops = &ops;
     t->limiter = l;

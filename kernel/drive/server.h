@@ -18,7 +18,7 @@ struct server_limits {
     int64_t request_ms;  /* until a request is complete, counted from its connection's start or the
                             answer before: the connection is closed */
 };
-#define SERVER_LIMITS_DEFAULT ((struct server_limits){12000, 64 << 10, 64 << 20, 1 << 20, 60000})
+#define SERVER_LIMITS_DEFAULT ((struct server_limits){12000, 32 << 10, 64 << 20, 1 << 20, 60000})
 
 struct server_options {
     struct loop *loop;

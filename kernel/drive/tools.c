@@ -63,6 +63,12 @@ const struct tool_spec *toolset_specs(const struct toolset *t, size_t *n)
     return t->specs;
 }
 
+uint32_t toolset_line(const struct toolset *t, struct str name)
+{
+    size_t i = toolset_find(t, name);
+    return i == SIZE_MAX ? 0 : t->defs[i].line;
+}
+
 bool toolset_source(const struct toolset *t, struct str name, enum tool_source *out)
 {
     size_t i = toolset_find(t, name);

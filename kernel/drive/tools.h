@@ -34,6 +34,10 @@ enum tool_source { TOOL_BUILTIN, TOOL_COMMAND, TOOL_HTTP, TOOL_CANNED, TOOL_FILE
 /* Where the tool called `name` gets its answers; false when there is none. */
 bool toolset_source(const struct toolset *t, struct str name, enum tool_source *out);
 
+/* The line of its file that the tool called `name` is written at; 0 = none, or a tool of the
+ * program. */
+uint32_t toolset_line(const struct toolset *t, struct str name);
+
 /* Whether what the tools need is there: every command's program, found as the command would be
  * started (a name with a slash from the tool file's folder, any other in PATH), the variables of
  * the environment in headers, and the folders of the file tools. ERR_IO with the place of the first

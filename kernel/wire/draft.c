@@ -115,10 +115,13 @@ void draft_finish(struct draft *d, enum stop_reason stop, struct str raw)
     }
 }
 
+/* A larger count is none, and sums of such would leave their type. */
+static const int64_t COUNT_MAX = INT64_C(1) << 53;
+
 void draft_count(int64_t *out, const struct val *v)
 {
     int64_t count = 0;
-    if (val_int(v, &count) && count >= 0) {
+    if (val_int(v, &count) && count >= 0 && count <= COUNT_MAX) {
         *out = count;
     }
 }

@@ -20,6 +20,13 @@ bool http_end_of_name(struct str name, enum http_end *out)
     return false;
 }
 
+void http_pause(struct transport *t, struct http_call *call, bool paused)
+{
+    if (t->ops->pause != NULL) {
+        t->ops->pause(t, call, paused);
+    }
+}
+
 struct str http_header_get(const struct http_header *headers, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++) {

@@ -127,6 +127,34 @@ void wire_encode_error(enum wire_format f, int status, struct str message, struc
 /* Appends the event of a stream that tells an error after the answer has begun. */
 void wire_encode_error_event(enum wire_format f, int status, struct str message, struct buf *out);
 
+/* What a provider answers to a request that it does not take. */
+struct wire_refusal {
+    int status;
+    struct str message;
+    struct str param; /* WIRE_CHAT, WIRE_RESPONSES: what it is about; p NULL = null */
+    struct str code;  /* the same formats; p NULL = null */
+};
+
+/* Whether the provider would take this body: types and ranges, roles, tools with their names and
+ * schemas, each call with its one result in its place, and with `thinks` (its replies hold
+ * thoughts) the thoughts before calls. False with *out in arena, in the provider's own words where
+ * they are known. What a provider could only tell from its models and its stored responses is not
+ * looked at, and no name that it does not know. Sources: see request_check.c. */
+bool wire_check_request(enum wire_format f, const struct val *body, bool thinks,
+                        struct arena *arena, struct wire_refusal *out) MUST_CHECK;
+
+/* The same for a body that json_parse refused with *e; a path that there is not (404) or not by
+ * this method (405, `known`); a model that there is not; an API key that is missing or wrong. Texts
+ * in arena. */
+struct wire_refusal wire_refuse_json(enum wire_format f, const struct err *e, struct arena *arena);
+struct wire_refusal wire_refuse_path(enum wire_format f, struct str method, struct str path,
+                                     bool known, struct arena *arena);
+struct wire_refusal wire_refuse_model(enum wire_format f, struct str model, struct arena *arena);
+struct wire_refusal wire_refuse_key(enum wire_format f, bool given);
+
+/* Appends the error body of a refusal. */
+void wire_encode_refusal(enum wire_format f, const struct wire_refusal *r, struct buf *out);
+
 /* A request body without what equals its absence: members that are null or the provider's
  * documented default (stream false, n 1, temperature 1, top_p 1, tool_choice "auto" with tools, …),
  * in messages also null and an empty tool_calls, in Chat Completions' tools an empty description

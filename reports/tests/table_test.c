@@ -86,6 +86,7 @@ static void shows_rows_reasons_and_totals(void)
                "trajectory 0.0%, f1 66.7%\n"
                "14 steps, 3 calls, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
                "61.002 s\n"
+               "95% interval of success 9.5% to 90.5%, 2 tasks\n"
                "runs/demo\n");
     buf_free(&out);
 }
@@ -116,6 +117,7 @@ static void leaves_out_the_cost_of_what_has_no_price(void)
                "success 50.0%, tool selection 99.9%, arguments -, trajectory 0.0%, f1 66.7%\n"
                "1 step, 1 call, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
                "61.002 s\n"
+               "95% interval of success 0.0% to 79.3%, 1 task\n"
                "runs/demo\n");
     buf_free(&out);
 }

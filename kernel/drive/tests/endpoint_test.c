@@ -413,8 +413,9 @@ static void silence_is_a_timeout(void)
     static const char *const nothing[] = {NULL};
     static const char *const half[] = {"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n",
                                        "{\"choi", NULL};
-    static const struct transport_limits first = {10000, 50, 0, 600000},
-                                         idle = {10000, 0, 50, 600000}, total = {10000, 0, 0, 80};
+    static const struct transport_limits first = {10000, 50, 0, 600000, false},
+                                         idle = {10000, 0, 50, 600000, false},
+                                         total = {10000, 0, 0, 80, false};
     static const struct {
         const char *const *pieces;
         enum after after;
@@ -445,7 +446,7 @@ static void unfinished_connection_is_a_timeout(void)
     begin(nothing, AFTER_HANG);
     buf_fmt(&url, "https://127.0.0.1:%d/v1", t.server.port);
     t.more.base_url = buf_str(&url);
-    connect_to(t.server.port, (struct transport_limits){50, 0, 0, 600000});
+    connect_to(t.server.port, (struct transport_limits){50, 0, 0, 600000, false});
     ask(false);
     loop_run(t.loop);
     CHECK_TEXT(fail_name(t.failure.class), "timeout");
@@ -785,7 +786,7 @@ static void capture_stop(struct transport *transport, struct http_call *call)
     (void)call;
 }
 
-static const struct transport_ops capture_ops = {capture_start, capture_stop, NULL};
+static const struct transport_ops capture_ops = {capture_start, capture_stop, NULL, NULL};
 
 static void addresses_are_made_whole(void)
 {

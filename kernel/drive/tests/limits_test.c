@@ -226,7 +226,7 @@ static void on_tell(void *ctx, struct str text)
 
 static void begin(struct limits_options limits)
 {
-    static const struct transport_ops ops = {inner_start, inner_stop, inner_free};
+    static const struct transport_ops ops = {inner_start, inner_stop, inner_free, NULL};
     struct transport *inner = mem_zero(sizeof *inner);
     inner->ops = &ops;
     memset(&t, 0, sizeof t);

@@ -48,13 +48,13 @@ void loopback_send_bytes(struct loopback_peer *p, const char *bytes, size_t n, u
     uv_write(&p->write, (uv_stream_t *)&p->tcp, &out, 1, sent);
 }
 
-/* A request is whole when its head has come and as many bytes as Content-Length says; only a GET
- * may leave that out. */
+/* A request is whole when its head has come and as many bytes as Content-Length says; only a POST
+ * must say it. */
 static bool is_whole(struct str s)
 {
     size_t head = str_find(s, STR("\r\n\r\n"));
     size_t length = str_find(s, STR("Content-Length: "));
-    if (head == SIZE_MAX || (length == SIZE_MAX && !str_starts(s, "GET "))) {
+    if (head == SIZE_MAX || (length == SIZE_MAX && str_starts(s, "POST "))) {
         return false;
     }
     size_t body = length == SIZE_MAX ? 0 : strtoul(s.p + length + 16, NULL, 10);
@@ -73,6 +73,9 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *in)
     struct loopback_peer *p = stream->data;
     struct loopback *s = p->server;
     if (n < 0) {
+        if (s->on_left != NULL) {
+            s->on_left(p);
+        }
         loopback_close(p);
         return;
     }

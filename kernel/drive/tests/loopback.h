@@ -12,6 +12,7 @@ struct loopback_peer;
 struct loopback {
     int port;                                    /* of 127.0.0.1, once started */
     void (*on_request)(struct loopback_peer *p); /* a whole request has come: it is `request` */
+    void (*on_left)(struct loopback_peer *p);    /* the other side closed; NULL = no matter */
     bool greets; /* the first bytes of any kind count as a request */
     size_t connections;
     size_t requests;

@@ -294,6 +294,17 @@ static void serves_errors(void)
     }
 }
 
+/* 2^53 is the largest count that is believed, so that sums of counts stay in their type. */
+static void counts_have_a_bound(void)
+{
+    struct reply r = {.content = STR("x"),
+                      .stop = STOP_END_TURN,
+                      .usage = {INT64_C(1) << 53, -1, -1, (INT64_C(1) << 53) + 1, -1}};
+    check_round_trip(&r, "text \"x\"\nstop end_turn stop\nusage input=9007199254740992\n");
+    r.usage = (struct usage){INT64_MAX, -1, -1, 1, -1};
+    check_round_trip(&r, "text \"x\"\nstop end_turn stop\nusage output=1\n");
+}
+
 TESTS(chat, {"chat_encodes_the_requests_of_the_example", encodes_the_example},
       {"chat_sends_only_what_is_set_in_a_fixed_order", sends_what_is_set},
       {"chat_sends_made_up_names_and_broken_arguments_in_a_form_that_is_taken",
@@ -301,4 +312,5 @@ TESTS(chat, {"chat_encodes_the_requests_of_the_example", encodes_the_example},
       {"chat_serves_the_replies_of_the_example", serves_the_example},
       {"chat_streams_chunks_as_openai_does", streams_as_openai_does},
       {"chat_decodes_what_it_encodes", decodes_what_it_encodes},
+      {"chat_counts_have_a_bound", counts_have_a_bound},
       {"wire_reads_the_errors_it_serves", serves_errors})

@@ -1,0 +1,117 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/gates.h"
+#include "evals/runs.h"
+#include "kernel/base/json.h"
+#include "reports/report.h"
+
+static const char help_text[] =
+    "assay compare: two runs, task by task\n"
+    "\n"
+    "usage: assay compare BASE HEAD [options]\n"
+    "\n"
+    "Tells what regressed, improved, still fails, is flaky, new or gone, with the first "
+    "difference\n"
+    "in each task's calls; and whether the change is more than chance (exact McNemar; intervals "
+    "by\n"
+    "a paired bootstrap over tasks; Holm's correction over tags).\n"
+    "\n"
+    "  --json              one object\n" GATE_HELP "\n"
+    "exit status: 1 where a task regressed or the head is worse by more than chance, with --gate\n"
+    "where one does not hold; 2 bad input; else 0\n"
+    "\n"
+    "examples\n"
+    "  assay compare runs/main runs/today\n"
+    "  assay compare runs/main runs/today --gate 'worse_p>=0.05' --gate 'success_drop<=0.02'\n";
+
+struct comparing {
+    struct run_data *base, *head;
+    struct comparison_result *result;
+    struct gates gates;
+    bool json;
+};
+
+static void tell_run(const struct run_data *d)
+{
+    if (d->report->interrupted) {
+        tell("%s is not finished: %zu of %lld trials%s", d->report->out, d->report->n,
+             (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "");
+    }
+}
+
+static bool same_sets(const struct run_data *a, const struct run_data *b)
+{
+    bool same = a->n_sets == b->n_sets;
+    for (size_t i = 0; same && i < a->n_sets; i++) {
+        same = str_eq(a->sets[i].hash, b->sets[i].hash);
+    }
+    return same;
+}
+
+static int print(const struct comparing *c)
+{
+    const char *base = c->base->report->out, *head = c->head->report->out;
+    bool regressed = c->result->counts[TASK_REGRESSED] > 0;
+    int status = regressed || c->result->verdict == COMPARED_WORSE ? EXIT_FAILED : EXIT_OK;
+    struct buf out = {0}, gates = {0};
+    int held = gates_check(&c->gates, c->head->report, c->result, c->json ? NULL : &gates,
+                           c->json ? &gates : NULL);
+    if (c->json) {
+        eval_compare_json(&out, c->result, base, head);
+        out.n--; /* goes on before its brace */
+        buf_addz(&out, ",\"gates\":[");
+        buf_add(&out, buf_str(&gates));
+        buf_addz(&out, "]}\n");
+    } else {
+        report_compare(&out, c->result, base, head, want_color(STDOUT_FILENO));
+        buf_add(&out, buf_str(&gates));
+    }
+    status = c->gates.n > 0 ? held : status;
+    status = put_out(buf_str(&out)) ? status : EXIT_ENVIRONMENT;
+    buf_free(&out);
+    buf_free(&gates);
+    return status;
+}
+
+static int compare(int argc, char **argv, struct comparing *c)
+{
+    struct gate_flags flags = {.unsure = NULL};
+    struct option options[1 + GATE_OPTIONS] = {{"json", OPTION_FLAG, &c->json, 0, 0}};
+    size_t n = 1 + gate_options(&flags, options + 1);
+    struct words words;
+    struct err e;
+    int rc = options_parse(options, n, argc, argv, &words, &e);
+    if (rc == 0 && words.n != 2) {
+        rc = err_set(&e, ERR_USAGE,
+                     "compare wants two runs, BASE HEAD; assay compare --help shows "
+                     "an example");
+    }
+    rc = rc != 0 ? rc : gates_parse(&flags, true, &c->gates, &e);
+    rc = rc != 0 ? rc : run_load(words.at[0], &c->base, &e);
+    rc = rc != 0 ? rc : run_load(words.at[1], &c->head, &e);
+    rc = rc != 0 ? rc
+                 : eval_compare(c->base->report, c->head->report, c->gates.margin, &c->result, &e);
+    if (rc != 0) {
+        return tell_error(&e);
+    }
+    tell_run(c->base);
+    tell_run(c->head);
+    if (!same_sets(c->base, c->head)) {
+        tell("the golden set has changed between the runs: tasks are told apart by their names");
+    }
+    return print(c);
+}
+
+static int run(int argc, char **argv)
+{
+    struct comparing c = {.json = false};
+    int status = compare(argc, argv, &c);
+    eval_compare_free(c.result);
+    run_data_free(c.base);
+    run_data_free(c.head);
+    return status;
+}
+
+const struct verb verb_compare = {"compare", "compare two runs, task by task", {help_text}, run};

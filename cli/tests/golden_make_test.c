@@ -1,0 +1,410 @@
+#include "ci/testing/testing.h"
+#include "cli/tests/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUICKSTART SOURCE_DIR "/goldens/quickstart.yaml"
+#define TOOLS      SOURCE_DIR "/goldens/quickstart/tools.yaml"
+#define CASSETTES  SOURCE_DIR "/cassettes/quickstart"
+
+/* The sessions of the shipped set; all of them went well. */
+static const char *const sessions[] = {
+    "margin-drop",  "margin-drop-zh",  "order-quote",    "order-quote-zh", "three-prices",
+    "clock",        "return-policy",   "no-tool-needed", "refuse-refund",  "carrier-slow",
+    "unknown-tool", "wrong-arguments", "half-arguments", "missing-order",  "busy-model",
+    "stuck-loop",   "step-budget",     "hand-over"};
+enum { SESSIONS = sizeof sessions / sizeof sessions[0] };
+
+/* Each session, replayed from the recording that was promoted with it, passes its own task. */
+static void every_session_passes_the_task_that_it_makes(void)
+{
+    const char *dir = testing_dir();
+    const char *set = path_of("%s/set.yaml", dir), *runs = path_of("%s/run", dir);
+    CHECK_STATUS(ASSAY("eval", QUICKSTART, "--replay", CASSETTES, "--out", runs), 0);
+    for (size_t i = 0; i < SESSIONS; i++) {
+        const struct ran *r =
+            ASSAY("golden", "promote", path_of("%s/traces/%s.jsonl", runs, sessions[i]), "-o", set,
+                  "--tools", TOOLS, "--cassette", path_of("%s/%s.yaml", CASSETTES, sessions[i]));
+        CHECK_STATUS(r, 0);
+        CHECK_OUT(r, path_of("has the task %s, and ", sessions[i]));
+    }
+    const struct ran *r = ASSAY("golden", "check", set);
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "0 errors");
+    const char *cassettes = path_of("%s/cassettes", dir);
+    r = ASSAY("eval", set, "--replay", cassettes, "--strict", "--out", path_of("%s/again", dir));
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "18 passed, 0 failed, 0 errors");
+    /* and a session that goes otherwise does not */
+    r = ASSAY("eval", set, "--replay", CASSETTES, "--task", "order-quote", "--out",
+              path_of("%s/same", dir));
+    CHECK_STATUS(r, 0);
+    size_t n = 0;
+    const char *text = read_text(set, &n);
+    const char *sku = strstr(text, "check_stock: {sku: \"LAMP-01\"}");
+    char *changed = malloc(n);
+    CU_ASSERT_FATAL(sku != NULL && changed != NULL);
+    memcpy(changed, text, n);
+    changed[sku - text + sizeof "check_stock: {sku: \"LAMP-0" - 1] = '2';
+    write_bytes(dir, "set.yaml", changed, n);
+    free(changed);
+    r = ASSAY("eval", set, "--replay", cassettes, "--task", "order-quote", "--out",
+              path_of("%s/other", dir));
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "call 2 of 4: check_stock.args.sku: expected \"LAMP-02\", got \"LAMP-01\"");
+}
+
+/* A conversation has its turns. */
+static void turns_stay_turns(void)
+{
+    const char *dir = testing_dir();
+    write_text(dir, "set.yaml",
+               "version: 1\nname: s\ntasks:\n- id: two\n  turns: [{user: One?}, {user: Two?}]\n"
+               "  fake: two.script.yaml\n  expect: {answer: second}\n");
+    write_text(dir, "two.script.yaml",
+               "version: 1\nsteps:\n- {expect: {last_user: One?}, reply: {text: first}}\n"
+               "- {expect: {last_user: Two?}, reply: {text: second}}\n");
+    const struct program_options in_dir = {.dir = dir};
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "eval", "set.yaml", "--fake", "--out", "run"), 0);
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "promote", "run/traces/two.jsonl", "-o", "set.yaml",
+                            "--id", "again"),
+                 0);
+    CHECK_TEXT(read_text(path_of("%s/set.yaml", dir), NULL),
+               "version: 1\nname: s\ntasks:\n- id: two\n  turns: [{user: One?}, {user: Two?}]\n"
+               "  fake: two.script.yaml\n  expect: {answer: second}\n"
+               "- id: again\n"
+               "  turns:\n"
+               "  - user: \"One?\"\n"
+               "  - user: \"Two?\"\n"
+               "  system: null\n"
+               "  tools: null\n"
+               "  budget: {\"steps\": 25, \"tokens\": 60000, \"seconds\": 120, \"cost_usd\": 0.5}\n"
+               "  trials: 1\n"
+               "  expect:\n"
+               "    no_calls: true\n"
+               "    answer: \"second\"\n");
+}
+
+static const char start[] =
+    "{\"seq\":1,\"t_ms\":0,\"type\":\"run_start\",\"schema\":1,\"run\":\"5f0c9a31d2e4\",\"seed\":7,"
+    "\"started_at\":\"2026-11-29T18:00:00.000Z\",\"model\":\"m\",\"provider\":\"openai\","
+    "\"system\":null,\"tools\":[%s],\"budget\":{\"steps\":25},\"config\":{}}\n"
+    "{\"seq\":2,\"t_ms\":0,\"type\":\"user_message\",\"content\":\"Hi\"}\n%s";
+
+#define END(status)                                                                                \
+    "{\"seq\":3,\"t_ms\":0,\"type\":\"run_end\",\"status\":\"" status "\",\"answer\":null}\n"
+
+static void what_is_no_good_session_is_refused(void)
+{
+    static const struct {
+        const char *tools;
+        const char *rest;
+        const char *says;
+    } bad[] = {
+        {"", "", "the run is not over"},
+        {"", END("model_error"), "model_error, which no task can expect"},
+        {"", END("cassette_miss"), "promote a session that went well"},
+        {"", "{\"seq\":3", "in the middle of a line"},
+        {"", "nonsense\n", "a line of an event log"},
+        {"\"pay\"", END("completed"), "--tools FILE"},
+    };
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, start, bad[i].tools, bad[i].rest);
+        write_text(dir, "t.jsonl", text);
+        const struct ran *r = ASSAY_WITH(&in_dir, "golden", "promote", "t.jsonl", "-o", "s.yaml");
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, bad[i].says);
+        CU_ASSERT(access(path_of("%s/s.yaml", dir), F_OK) != 0);
+    }
+}
+
+/* A set is added to whole, or not at all. */
+static void a_set_that_cannot_be_added_to_stays_as_it_is(void)
+{
+    static const struct {
+        const char *set;
+        const char *says;
+    } sets[] = {
+        {"version: 1\nname: s\ntasks: [{id: a, prompt: p}]\n", "block style"},
+        {"version: 1\nname: s\ntasks:\n- {id: a, prompt: p}\ndefaults: {}\n", "last key"},
+        {"version: 1\nname: s\ntasks:\n- {id: T, prompt: p}\n", "is taken by this task"},
+        {"version: 1\nname: s\ntasks:\n- {id: a}\n", "prompt"},
+    };
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    char text[2048];
+    snprintf(text, sizeof text, start, "", END("completed"));
+    write_text(dir, "t.jsonl", text);
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        const char *path = write_text(dir, "s.yaml", sets[i].set);
+        const struct ran *r = ASSAY_WITH(&in_dir, "golden", "promote", "t.jsonl", "-o", "s.yaml");
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, sets[i].says);
+        CHECK_TEXT(read_text(path, NULL), sets[i].set);
+        CU_ASSERT(access(path_of("%s/s.yaml.draft", dir), F_OK) != 0);
+    }
+    const char *path =
+        write_text(dir, "s.yaml", "version: 1\nname: s\ntasks:\n    - {id: a, prompt: p}");
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "promote", "t.jsonl", "-o", "s.yaml"), 0);
+    CU_ASSERT_PTR_NOT_NULL(
+        strstr(read_text(path, NULL), "prompt: p}\n    - id: t\n      prompt: "));
+}
+
+/* ---- promptfoo ---- */
+
+static const char config[] = "description: A desk\n"
+                             "prompts:\n"
+                             "- 'Translate into {{language}}: {{ text }}'\n"
+                             "- file://chat.json\n"
+                             "providers:\n"
+                             "- openai:chat:gpt-4.1-mini\n"
+                             "- id: anthropic:messages:claude-haiku-4-5\n"
+                             "  config: {temperature: 0}\n"
+                             "- file://mine.js\n"
+                             "defaultTest:\n"
+                             "  vars: {language: French}\n"
+                             "  assert:\n"
+                             "  - {type: latency, threshold: 2500}\n"
+                             "tests:\n"
+                             "- description: Says hello!\n"
+                             "  vars: {text: Hello (world)}\n"
+                             "  assert:\n"
+                             "  - {type: icontains, value: 'Bonjour (le'}\n"
+                             "  - {type: not-contains, value: '{{text}}'}\n"
+                             "  - {type: llm-rubric, value: is polite}\n"
+                             "  - {type: contains-any, value: [a, 'b c']}\n"
+                             "- vars: {text: Bye, language: German}\n"
+                             "  threshold: 0.5\n"
+                             "  assert:\n"
+                             "  - {type: equals, value: Tschuess}\n"
+                             "  - {type: is-json, value: {type: object}}\n"
+                             "  - {type: cost, threshold: 0.002}\n"
+                             "  - {type: starts-with, value: '1.5'}\n"
+                             "  - {type: regex, value: '\\d+'}\n"
+                             "- vars: {text: [x, y]}\n";
+
+static const char chat[] = "[{\"role\": \"system\", \"content\": \"Speak {{language}}.\"},\n"
+                           " {\"role\": \"user\", \"content\": \"{{text}}\"}]\n";
+
+#define LIMITS "    limits: {seconds: 2.500}\n"
+#define HELLO                                                                                      \
+    "  expect:\n"                                                                                  \
+    "    answer:\n"                                                                                \
+    "      all:\n"                                                                                 \
+    "      - {regex: \"(?i)Bonjour \\\\(le\"}\n"                                                   \
+    "      - {not: {contains: \"Hello (world)\"}}\n"                                               \
+    "      - {any: [{contains: \"a\"}, {contains: \"b c\"}]}\n" LIMITS
+#define BYE                                                                                        \
+    "  expect:\n"                                                                                  \
+    "    answer:\n"                                                                                \
+    "      all:\n"                                                                                 \
+    "      - {equals: \"Tschuess\"}\n"                                                             \
+    "      - {schema: {\"type\": \"object\"}}\n"                                                   \
+    "      - {regex: \"^1\\\\.5\"}\n"                                                              \
+    "      - {regex: \"\\\\d+\"}\n"                                                                \
+    "    limits: {cost_usd: 0.002, seconds: 2.500}\n"
+
+static const char imported[] =
+    "version: 1\n"
+    "name: desk\n"
+    "models:\n"
+    "- {model: \"gpt-4.1-mini\", provider: openai}\n"
+    "- {model: \"claude-haiku-4-5\", provider: anthropic}\n"
+    "tasks:\n"
+    "- id: Says-hello-1-p1\n"
+    "  prompt: \"Translate into French: Hello (world)\"\n" HELLO "- id: Says-hello-1-p2\n"
+    "  prompt: \"Hello (world)\"\n"
+    "  system: \"Speak French.\"\n" HELLO "- id: test-2-p1\n"
+    "  prompt: \"Translate into German: Bye\"\n" BYE "- id: test-2-p2\n"
+    "  prompt: \"Bye\"\n"
+    "  system: \"Speak German.\"\n" BYE;
+
+/* What has a counterpart is taken over, everything else is named with its place. */
+static void promptfoo_is_taken_over(void)
+{
+    static const char *const left[] = {
+        "f.yaml:8:3: not taken over: \"config\" of a provider",
+        "f.yaml:9:3: not taken over: the provider \"file://mine.js\"",
+        "f.yaml:20:5: not taken over: the assert \"llm-rubric\" has no counterpart",
+        "f.yaml:23:3: not taken over: \"threshold\" of a test",
+        "f.yaml:30:16: not taken over: the values of \"text\" are a list: write a test for each",
+        "f.yaml:30:3: not taken over: the test cannot be filled into the prompt at line 3",
+    };
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "f.yaml", config);
+    write_text(dir, "chat.json", chat);
+    const struct ran *r =
+        ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "f.yaml", "-o", "desk.golden.yaml");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "desk.golden.yaml has 4 tasks; ");
+    for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
+        CHECK_ERR(r, left[i]);
+    }
+    CHECK_TEXT(read_text(path_of("%s/desk.golden.yaml", dir), NULL), imported);
+    r = ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "f.yaml", "-o", "desk.golden.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "is there already and is not overwritten");
+}
+
+static void what_is_no_promptfoo_file_is_refused(void)
+{
+    static const struct {
+        const char *text;
+        const char *says;
+    } bad[] = {
+        {"- a\n", "f.yaml:1:1: expected a map with prompts and tests"},
+        {"tests: []\n", "f.yaml:1:1: expected \"prompts\""},
+        {"prompts: [a]\n", "f.yaml:1:1: expected \"tests\""},
+        {"prompts: [a]\ntests: file://x.yaml\n", "f.yaml:2:8: expected \"tests\""},
+        {"prompts: [a]\ntests: []\n", "f.yaml:2:8: expected \"tests\""},
+        {"prompts: ['{{x}}']\ntests: [{}]\n", "none of these tests can be taken over"},
+        {"prompts: [file://x.js]\ntests: [{}]\n", "none of these prompts can be taken over"},
+        {"prompts: [a\n", "f.yaml:2:1"},
+    };
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        write_text(dir, "f.yaml", bad[i].text);
+        const struct ran *r =
+            ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "f.yaml", "-o", "s.yaml");
+        CHECK_STATUS(r, 2);
+        CHECK_ERR(r, bad[i].says);
+        CU_ASSERT(access(path_of("%s/s.yaml", dir), F_OK) != 0);
+    }
+    CHECK_STATUS(ASSAY("golden", "import", "promptfo", "a", "-o", "b"), 2);
+    CHECK_STATUS(ASSAY("golden", "import", "promptfoo", "a"), 2);
+    CHECK_STATUS(ASSAY("golden", "promote", "a"), 2);
+}
+
+/* ---- bfcl ---- */
+
+static const char questions[] =
+    "{\"id\": \"simple_python_1\", \"question\": [[{\"role\": \"system\", \"content\": \"Be "
+    "brief.\"}, "
+    "{\"role\": \"user\", \"content\": \"Area?\"}]], \"function\": [{\"name\": \"math.area\", "
+    "\"description\": \"Area.\", \"parameters\": {\"type\": \"dict\", \"properties\": {\"base\": "
+    "{\"type\": \"float\"}, \"unit\": {\"type\": \"string\"}, \"what\": {\"type\": \"any\"}}, "
+    "\"required\": [\"base\"]}}]}\n"
+    "{\"id\": \"parallel_2\", \"question\": [[{\"role\": \"user\", \"content\": \"Both?\"}]], "
+    "\"function\": [{\"name\": \"f\", \"parameters\": {\"type\": \"dict\", \"properties\": {\"x\": "
+    "{\"type\": \"dict\"}}}}]}\n"
+    "{\"id\": \"multi_turn_3\", \"question\": [[{\"role\": \"user\", \"content\": \"One.\"}], "
+    "[{\"role\": \"user\", \"content\": \"Two.\"}]], \"function\": [{\"name\": \"f\", "
+    "\"parameters\": "
+    "{\"type\": \"dict\"}}]}\n"
+    "{\"id\": \"simple_java_4\", \"question\": [[{\"role\": \"user\", \"content\": \"Java?\"}]], "
+    "\"function\": [{\"name\": \"f\", \"parameters\": {\"type\": \"dict\"}}]}\n";
+
+static const char ground_truth[] = "{\"id\": \"simple_python_1\", \"ground_truth\": "
+                                   "[{\"math.area\": {\"base\": [10, 10.5], \"unit\": "
+                                   "[\"cm\", \"\"]}}]}\n"
+                                   "{\"id\": \"parallel_2\", \"ground_truth\": [{\"f\": {\"x\": "
+                                   "[{\"a\": [1, 2]}]}}, {\"f\": {}}]}\n"
+                                   "{\"id\": \"multi_turn_3\", \"ground_truth\": [{\"f\": {}}]}\n"
+                                   "{\"id\": \"simple_java_4\", \"ground_truth\": [{\"f\": {}}]}\n";
+
+static const char bfcl_imported[] =
+    "version: 1\n"
+    "name: b\n"
+    "tasks:\n"
+    "- id: \"simple_python_1\"\n"
+    "  system: \"Be brief.\"\n"
+    "  prompt: \"Area?\"\n"
+    "  tools:\n"
+    "  - name: \"math_area\"\n"
+    "    description: \"Area.\"\n"
+    "    parameters: {\"type\": \"object\", \"properties\": {\"base\": {\"type\": \"number\"}, "
+    "\"unit\": "
+    "{\"type\": \"string\"}, \"what\": {}}, \"required\": [\"base\"]}\n"
+    "    answers: [{result: done}]\n"
+    "  expect:\n"
+    "    calls:\n"
+    "      list:\n"
+    "      - \"math_area\": {\"base\": {one_of: [10, 10.5]}, \"unit\": {optional: \"cm\"}}\n"
+    "- id: \"parallel_2\"\n"
+    "  prompt: \"Both?\"\n"
+    "  tools:\n"
+    "  - name: \"f\"\n"
+    "    description: \"\"\n"
+    "    parameters: {\"type\": \"object\", \"properties\": {\"x\": {\"type\": \"object\"}}}\n"
+    "    answers: [{result: done}]\n"
+    "  expect:\n"
+    "    calls:\n"
+    "      list:\n"
+    "      - parallel:\n"
+    "        - \"f\": {\"x\": {\"a\": {one_of: [1, 2]}}}\n"
+    "        - \"f\": {}\n";
+
+static void bfcl_is_taken_over(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "q.jsonl", questions);
+    write_text(dir, "a.jsonl", ground_truth);
+    const struct ran *r = ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "--answers",
+                                     "a.jsonl", "-o", "b.yaml");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "b.yaml has 2 tasks; 2 things were not taken over");
+    CHECK_ERR(r, "q.jsonl:3:1: not taken over: the question multi_turn_3: it has several turns");
+    CHECK_ERR(r,
+              "q.jsonl:4:1: not taken over: the question simple_java_4: its answers are written");
+    CHECK_TEXT(read_text(path_of("%s/b.yaml", dir), NULL), bfcl_imported);
+    r = ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "-o", "c.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "--answers");
+}
+
+/* All questions of the leaderboard that ask for calls in JSON, or for none. */
+static void the_leaderboard_is_taken_over_whole(void)
+{
+    static const struct {
+        const char *category;
+        const char *tasks;
+        bool answers;
+    } categories[] = {
+        {"simple_python", "has 400 tasks; 0 things", true},
+        {"multiple", "has 200 tasks; 0 things", true},
+        {"parallel", "has 200 tasks; 0 things", true},
+        {"parallel_multiple", "has 200 tasks; 0 things", true},
+        {"irrelevance", "has 240 tasks; 0 things", false},
+        {"live_simple", "has 258 tasks; 0 things", true},
+    };
+    const char *dir = testing_dir();
+    for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++) {
+        const char *name = categories[i].category;
+        const char *asked = testing_corpus(path_of("bfcl/questions/%s.jsonl", name));
+        const char *truth = testing_corpus(path_of("bfcl/answers/%s.jsonl", name));
+        if (asked == NULL) {
+            testing_skip("the corpus is not there");
+            return;
+        }
+        const char *out = path_of("%s/%s.yaml", dir, name);
+        const struct ran *r =
+            categories[i].answers
+                ? ASSAY("golden", "import", "bfcl", asked, "--answers", truth, "-o", out)
+                : ASSAY("golden", "import", "bfcl", asked, "-o", out);
+        CHECK_STATUS(r, 0);
+        CHECK_OUT(r, categories[i].tasks);
+    }
+}
+
+TESTS(golden_make,
+      {"golden_every_session_passes_the_task_that_it_makes",
+       every_session_passes_the_task_that_it_makes},
+      {"golden_turns_stay_turns", turns_stay_turns},
+      {"golden_what_is_no_good_session_is_refused", what_is_no_good_session_is_refused},
+      {"golden_a_set_that_cannot_be_added_to_stays_as_it_is",
+       a_set_that_cannot_be_added_to_stays_as_it_is},
+      {"golden_promptfoo_is_taken_over", promptfoo_is_taken_over},
+      {"golden_what_is_no_promptfoo_file_is_refused", what_is_no_promptfoo_file_is_refused},
+      {"golden_bfcl_is_taken_over", bfcl_is_taken_over},
+      {"golden_the_leaderboard_is_taken_over_whole", the_leaderboard_is_taken_over_whole})

@@ -1,0 +1,272 @@
+/* Run directories as a whole: shards, merging, scoring again, budgets, reports. */
+#include "ci/testing/testing.h"
+#include "cli/tests/forty.h"
+#include "cli/tests/program.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define QUICKSTART SOURCE_DIR "/goldens/quickstart.yaml"
+
+static const int none[] = {0};
+static const int two[] = {7, 23, 0};
+
+static bool same_files(const char *a, const char *b, const char *name)
+{
+    return same_bytes(path_of("%s/%s", a, name), path_of("%s/%s", b, name));
+}
+
+/* 7 shards of 18 tasks with two trials each, given in another order. */
+static void shards(void)
+{
+    const char *dir = testing_dir();
+    const char *whole = path_of("%s/whole", dir), *joined = path_of("%s/joined", dir);
+    const char *parts[7];
+    CHECK_STATUS(
+        ASSAY("eval", QUICKSTART, "--fake", "--trials", "2", "--jobs", "1", "--out", whole), 0);
+    for (int i = 0; i < 7; i++) {
+        parts[i] = path_of("%s/part%d", dir, i);
+        CHECK_STATUS(ASSAY("eval", QUICKSTART, "--fake", "--trials", "2", "--out", parts[i],
+                           "--shard", path_of("%d/7", i + 1)),
+                     0);
+    }
+    CHECK_STATUS(ASSAY("merge", parts[3], parts[0], parts[1], parts[2], parts[6], parts[5],
+                       parts[4], "--out", joined),
+                 0);
+    CU_ASSERT(same_files(whole, joined, "manifest.json"));
+    CU_ASSERT(same_files(whole, joined, "results.jsonl"));
+    CU_ASSERT(same_files(whole, joined, "trials.jsonl"));
+    CU_ASSERT(same_files(whole, joined, "traces/order-quote.2.jsonl"));
+    CU_ASSERT(same_files(whole, joined, "traces/hand-over.1.jsonl"));
+}
+
+static void bad_shards(void)
+{
+    const char *dir = testing_dir(), *set = forty_tasks(none);
+    const char *one = path_of("%s/1", dir), *two_of = path_of("%s/2", dir);
+    const char *other = path_of("%s/other", dir), *whole = path_of("%s/whole", dir);
+    const char *out = path_of("%s/out", dir);
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--shard", "1/2", "--out", one), 0);
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--shard", "2/2", "--out", two_of), 0);
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--task", "t1,t2", "--shard", "2/2", "--out", other),
+                 0);
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--task", "t1", "--out", whole), 0);
+    const struct {
+        const char *a, *b, *part;
+    } cases[] = {{one, one, "expected each once"},
+                 {one, other, "another run"},
+                 {one, whole, "no shard"},
+                 {one, path_of("%s/nowhere", dir), "no such folder"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct ran *r = ASSAY("merge", cases[i].a, cases[i].b, "--out", out);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].part);
+        CU_ASSERT(access(out, F_OK) != 0);
+    }
+    const struct ran *r = ASSAY("merge", one, "--out", out);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "expected all 2 of them, got 1");
+    r = ASSAY("merge", one, two_of, "--out", whole);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "not empty");
+    unlink(path_of("%s/results.jsonl", two_of));
+    r = ASSAY("merge", one, two_of, "--out", out);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "not finished");
+    r = ASSAY("eval", set, "--fake", "--shard", "41/41", "--out", out);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "has no task: there are 40");
+}
+
+/* Unchanged sets give the same bytes; another expectation another verdict, without running. */
+static void rescoring(void)
+{
+    const char *run = forty_run(two, 1), *right = forty_run(none, 0);
+    const char *results = path_of("%s/results.jsonl", run);
+    size_t n = 0;
+    const char *before = read_text(results, &n);
+    const struct ran *r = ASSAY("score", run);
+    CHECK_STATUS(r, 1);
+    CHECK_ERR(r, "0 of 40 trials have another outcome");
+    CHECK_TEXT(read_text(results, NULL), before);
+    char *text = strdup(read_text(path_of("%.*s", (int)strlen(run) - 4, run), NULL));
+    for (char *at = text; (at = strstr(at, "{sku: A-1}")) != NULL;) {
+        memcpy(at, "{sku: A1 }", 10);
+    }
+    const char *dir = path_of("%.*s", (int)(strrchr(run, '/') - run), run);
+    const char *other = write_text(dir, "other.yaml", text);
+    free(text);
+    r = ASSAY("score", run, "--set", other, "--json");
+    CHECK_STATUS(r, 1);
+    CHECK_ERR(r, "40 of 40 trials have another outcome");
+    CHECK_OUT(r, "\"passed\":2,\"failed\":38");
+    (void)right;
+}
+
+static void rescoring_quickstart(void)
+{
+    const char *out = path_of("%s/run", testing_dir());
+    CHECK_STATUS(ASSAY("eval", QUICKSTART, "--fake", "--out", out), 0);
+    const char *before = read_text(path_of("%s/results.jsonl", out), NULL);
+    CHECK_STATUS(ASSAY("score", out), 0);
+    CHECK_TEXT(read_text(path_of("%s/results.jsonl", out), NULL), before);
+}
+
+static void missing_trace(void)
+{
+    const char *run = forty_run(two, 1);
+    const char *before = read_text(path_of("%s/results.jsonl", run), NULL);
+    const char *trace = path_of("%s/traces/t9.jsonl", run);
+    write_text(path_of("%s/traces", run), "t9.jsonl",
+               "{\"seq\":1,\"t_ms\":0,\"type\":\"run_start\"}\n");
+    const struct ran *r = ASSAY("score", run);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "t9.jsonl:1: the log has no run_end");
+    unlink(trace);
+    r = ASSAY("score", run);
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "the trace of trial 1 of t9 is missing");
+    r = ASSAY("score", run, "--set", QUICKSTART);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "not in the golden set any more");
+    CHECK_TEXT(read_text(path_of("%s/results.jsonl", run), NULL), before);
+}
+
+/* A trial costs 0.00112 USD (2,000 tokens at 0.40, 200 at 1.60 a million): four reach 0.004. */
+static void budget(void)
+{
+    const char *set = forty_tasks(none), *out = path_of("%s.run", set);
+    const struct ran *r =
+        ASSAY("eval", set, "--fake", "--jobs", "1", "--max-cost", "0.004", "--out", out);
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "4 passed, 0 failed, 0 errors");
+    CHECK_OUT(r, "stopped: 0.00448 USD are spent, --max-cost is 0.004 USD; 36 of 40 trials were "
+                 "not started");
+    CU_ASSERT(count_lines(read_text(path_of("%s/results.jsonl", out), NULL)) == 4);
+    r = ASSAY("eval", QUICKSTART, "--fake", "--jobs", "1", "--max-cost", "1", "--out",
+              path_of("%s.unpriced", set));
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "is not known, so --max-cost cannot be kept");
+}
+
+static void junit(void)
+{
+    const char *run = forty_run(two, 1);
+    const struct ran *r = ASSAY("report", run, "--format", "junit");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "<testsuites name=\"assay\" tests=\"40\" failures=\"2\" errors=\"0\" time=\"");
+    CHECK_OUT(r, "<testcase classname=\"forty\" name=\"t1\" time=\"");
+    CHECK_OUT(r,
+              "<failure message=\"calls: call 1 of 1: get_price.args.sku: expected &quot;A-1&quot;,"
+              " got &quot;A1&quot;\" type=\"calls\">");
+    CHECK_OUT(r, "set.yaml:35\nassay trace show ");
+    CU_ASSERT(strstr(r->out, "\033") == NULL);
+}
+
+static void formats(void)
+{
+    const char *run = forty_run(two, 1), *out = path_of("%s/reports", testing_dir());
+    CHECK_STATUS(ASSAY("report", run, "--format", "text,junit,markdown,json,csv", "-o", out), 0);
+    const char *csv = read_text(path_of("%s/trials.csv", out), NULL);
+    CU_ASSERT(csv != NULL && count_lines(csv) == 41 && strncmp(csv, "run,set,task,tags,", 18) == 0);
+    CU_ASSERT(csv != NULL &&
+              strstr(csv, ",forty,t7,odd,1,gpt-4.1-mini,fail,completed,1.000000,") != NULL);
+    CU_ASSERT(csv != NULL && strstr(csv, ",1120000,USD,") != NULL);
+    const char *markdown = read_text(path_of("%s/report.md", out), NULL);
+    CU_ASSERT(markdown != NULL &&
+              strncmp(markdown, "### assay: failed, 38 of 40 passed\n", 35) == 0);
+    CU_ASSERT(markdown != NULL && strstr(markdown, "83.5% to 98.6%") != NULL); /* as SciPy has it */
+    CU_ASSERT(markdown != NULL && strstr(markdown, "<details><summary>2 failed in ") != NULL);
+    cJSON *json = cJSON_Parse(read_text(path_of("%s/report.json", out), NULL));
+    const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "runs"), 0);
+    CU_ASSERT_EQUAL(cJSON_GetArraySize(cJSON_GetObjectItem(first, "trials")), 40);
+    const cJSON *interval =
+        cJSON_GetObjectItem(cJSON_GetObjectItem(first, "figures"), "success_interval");
+    CU_ASSERT_EQUAL(cJSON_GetNumberValue(cJSON_GetArrayItem(interval, 0)), 0.834961);
+    CU_ASSERT_EQUAL(cJSON_GetNumberValue(cJSON_GetArrayItem(interval, 1)), 0.986179);
+    cJSON_Delete(json);
+    CU_ASSERT(access(path_of("%s/report.txt", out), R_OK) == 0);
+}
+
+/* A comment says what changed in its first lines. */
+static void compared(void)
+{
+    const char *base = forty_run(none, 0), *head = forty_run(two, 1);
+    const struct ran *r = ASSAY("report", head, "--baseline", base, "--format", "markdown");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r,
+              ": **2 regressed**, 0 improved, 0 flaky, 0 new, 0 gone; not enough evidence: 122 ");
+    CHECK_OUT(r, "      call 1: get_price.args.sku: \"A-1\", now \"A1\"\n");
+    r = ASSAY("report", head, "--baseline", base, "--format", "json");
+    CHECK_OUT(r, "],\"comparison\":{\"base\":");
+    cJSON *json = cJSON_Parse(r->out);
+    CU_ASSERT(json != NULL);
+    cJSON_Delete(json);
+    r = ASSAY("report", head, head, "--baseline", base);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "--baseline wants one run");
+}
+
+/* Two times the same bytes; without gnuplot a line says so, and the rest is there. */
+static void plots(void)
+{
+    const char *run = forty_run(two, 1), *out = path_of("%s/plots", testing_dir());
+    const char *again = path_of("%s/plots", testing_dir()),
+               *bare = path_of("%s/plots", testing_dir());
+    const struct program_options o = {.program = "/usr/bin/env"};
+    const struct ran *r =
+        ASSAY_WITH(&o, "PATH=/nowhere", BUILD_DIR "/assay", "report", run, "-o", bare, "--plots");
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "gnuplot is not there");
+    CU_ASSERT(access(path_of("%s/latency.gp", bare), R_OK) == 0);
+    CU_ASSERT(access(path_of("%s/report.txt", bare), R_OK) == 0);
+    if (access("/usr/bin/gnuplot", X_OK) != 0) {
+        testing_skip("gnuplot is not there");
+        return;
+    }
+    CHECK_STATUS(ASSAY("report", run, "-o", out, "--plots"), 0);
+    CHECK_STATUS(ASSAY("report", run, "-o", again, "--plots"), 0);
+    static const char *const files[] = {"success-cost.dat", "success-cost.gp", "success-cost.svg",
+                                        "success-cost.png", "latency.dat",     "latency.gp",
+                                        "latency.svg",      "latency.png"};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        CU_ASSERT(same_files(out, again, files[i]));
+    }
+}
+
+/* Intervals and tests are the same bytes from every compiler. */
+static void compilers(void)
+{
+    static const char *const builds[] = {"clang", "release", "dev"};
+    const char *base = forty_run(none, 0), *head = forty_run(two, 1);
+    const char *want = ASSAY("compare", base, head, "--json")->out;
+    const char *report = ASSAY("report", head, "--format", "json")->out;
+    size_t compared = 0;
+    for (size_t i = 0; i < sizeof builds / sizeof builds[0]; i++) {
+        struct program_options o = {.program = path_of("%s/build/%s/assay", SOURCE_DIR, builds[i])};
+        if (access(o.program, X_OK) == 0) {
+            CHECK_TEXT(ASSAY_WITH(&o, "compare", base, head, "--json")->out, want);
+            CHECK_TEXT(ASSAY_WITH(&o, "report", head, "--format", "json")->out, report);
+            compared++;
+        }
+    }
+    if (compared == 0) {
+        testing_skip("no other build is there to compare with");
+    }
+}
+
+TESTS(runs, {"statistics_are_the_same_for_every_compiler", compilers},
+      {"merge_joins_shards_to_the_same_bytes", shards},
+      {"merge_refuses_what_is_not_the_shards_of_one_run", bad_shards},
+      {"score_judges_a_run_again_from_its_traces", rescoring},
+      {"score_leaves_the_bytes_of_an_unchanged_set", rescoring_quickstart},
+      {"score_changes_nothing_where_a_trace_is_missing", missing_trace},
+      {"eval_stops_at_its_budget", budget}, {"report_junit_names_what_failed", junit},
+      {"report_writes_every_format", formats},
+      {"report_tells_what_changed_since_a_baseline", compared},
+      {"report_plots_are_the_same_bytes", plots})

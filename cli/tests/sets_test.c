@@ -1,0 +1,116 @@
+/* What golden sets may hold, seen from outside: included sets, turns, models. */
+#include "ci/testing/testing.h"
+#include "cli/tests/program.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HEAD "version: 1\nname: s\n"
+
+/* Tasks of included sets are run first, each with the script of its own folder. */
+static void included_sets_are_run(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    CU_ASSERT_EQUAL_FATAL(mkdir(path_of("%s/sub", dir), 0777), 0);
+    write_text(dir, "s.yaml",
+               HEAD "include: sub/o.yaml\ndefaults: {fake: x.script.yaml}\ntasks:\n"
+                    "- {id: own, prompt: p, expect: {answer: outer}}\n");
+    write_text(dir, "x.script.yaml", "version: 1\nrules:\n- {reply: {text: outer}}\n");
+    write_text(dir, "sub/o.yaml",
+               "version: 1\nname: o\ndefaults: {fake: x.script.yaml}\ntasks:\n"
+               "- {id: inner, prompt: p, expect: {answer: inner}}\n"
+               "- {id: wrong, prompt: p, expect: {answer: outer}}\n");
+    write_text(dir, "sub/x.script.yaml", "version: 1\nrules:\n- {reply: {text: inner}}\n");
+    const struct ran *r = ASSAY_WITH(&in_dir, "eval", "s.yaml", "--fake", "--out", "run");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "2 passed, 1 failed, 0 errors");
+    CHECK_OUT(r, "sub/o.yaml:6"); /* where the task that failed is written */
+    const char *results = read_text(path_of("%s/run/results.jsonl", dir), NULL);
+    const char *inner = strstr(results, "\"task\":\"inner\"");
+    CU_ASSERT(inner != NULL && strstr(inner, "\"task\":\"own\"") != NULL);
+    /* what an included set says is part of what was run */
+    const char *first = read_text(path_of("%s/run/manifest.json", dir), NULL);
+    write_text(dir, "sub/o.yaml",
+               "version: 1\nname: o\ndefaults: {fake: x.script.yaml}\ntasks:\n"
+               "- {id: inner, prompt: q, expect: {answer: inner}}\n"
+               "- {id: wrong, prompt: p, expect: {answer: outer}}\n");
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "eval", "s.yaml", "--fake", "--out", "run2"), 1);
+    CU_ASSERT(strcmp(first, read_text(path_of("%s/run2/manifest.json", dir), NULL)) != 0);
+}
+
+/* A turn that does not end in an answer is the last one. */
+static void turns_go_on_while_the_model_answers(void)
+{
+    static const char script[] = "version: 1\nrules:\n"
+                                 "- {when: {last_user: loop}, reply: {calls: [{name: now}]}}\n"
+                                 "- {when: {last_user: hello}, reply: {text: hi}}\n"
+                                 "- {when: {last_user: bye}, reply: {text: so long}}\n";
+    static const struct {
+        const char *turns;
+        const char *expect;
+        int status;
+        const char *says;
+    } cases[] = {
+        {"[{user: hello}, {user: bye}]", "{answer: so long, limits: {steps: 2}}", 0, "1 passed"},
+        {"[{user: bye}, {user: hello}]", "{answer: so long}", 1,
+         "expected \"so long\", got \"hi\""},
+        {"[{user: loop}, {user: bye}]", "{status: max_steps}", 0, "1 passed"},
+        {"[{user: loop}, {user: bye}]", "{answer: so long}", 1,
+         "expected completed, got max_steps"},
+        {"[{user: hello}, {user: hello}, {user: hello}]", "{limits: {steps: 2}}", 1,
+         "expected at most 2, got 3"},
+    };
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "x.script.yaml", script);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        write_text(dir, "s.yaml",
+                   path_of(HEAD "defaults: {fake: x.script.yaml, budget: {steps: 1}}\ntasks:\n"
+                                "- id: a\n  tools: [{builtin: now}]\n  turns: %s\n  expect: %s\n",
+                           cases[i].turns, cases[i].expect));
+        const char *out = path_of("run%zu", i);
+        const struct ran *r = ASSAY_WITH(&in_dir, "eval", "s.yaml", "--fake", "--out", out);
+        CHECK_STATUS(r, cases[i].status);
+        CHECK_OUT(r, cases[i].says);
+    }
+}
+
+/* Who runs a set live without a model is told which it is meant for. */
+static void models_of_a_set_are_named(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "s.yaml",
+               HEAD "models: [m-1, {model: m-2, provider: anthropic}]\n"
+                    "tasks: [{id: a, prompt: p, expect: {no_calls: true}}]\n");
+    const struct ran *r = ASSAY_WITH(&in_dir, "eval", "s.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "--model NAME, one at a time of those that the set is meant for: m-1, m-2");
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "check", "s.yaml"), 0);
+}
+
+/* A set as large as one may be is checked in one go. */
+static void a_large_set_is_checked(void)
+{
+    const char *dir = testing_dir();
+    FILE *f = fopen(path_of("%s/s.yaml", dir), "w");
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    fputs("\xEF\xBB\xBF" HEAD "tasks:\r\n", f);
+    for (int i = 0; i < 100000; i++) {
+        fprintf(f, "- {id: t%d, prompt: p%d, expect: {no_calls: true}}\r\n", i, i / 2 * 2 + i % 2);
+    }
+    fputs("- {id: T5, prompt: p}\r\n", f);
+    fclose(f);
+    const struct program_options in_dir = {.dir = dir};
+    const struct ran *r = ASSAY_WITH(&in_dir, "golden", "check", "s.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_OUT(r, "s.yaml:4:1: error: expected 1 to 100000 tasks in all, found 100001");
+}
+
+TESTS(sets, {"sets_included_ones_are_run", included_sets_are_run},
+      {"sets_turns_go_on_while_the_model_answers", turns_go_on_while_the_model_answers},
+      {"sets_models_are_named", models_of_a_set_are_named},
+      {"sets_a_large_one_is_checked", a_large_set_is_checked})

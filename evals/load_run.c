@@ -1,0 +1,423 @@
+/* Reading run directories: what results.c and rundir.c write. */
+#include "evals/run_int.h"
+#include "evals/runs.h"
+#include "kernel/base/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MANIFEST_BYTES_MAX = 16 << 20, RESULTS_BYTES_MAX = 1 << 30, FRACTION_DEN_MAX = 700 };
+
+/* Of anything that is counted: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
+#define COUNT_MAX INT64_C(1000000000000)
+
+/* One line being read. */
+struct line {
+    struct arena *arena; /* of what is kept */
+    const char *file;
+    uint32_t number;
+    const struct val *object;
+    int code;
+    struct err *e;
+};
+
+static void wrong(struct line *l, const char *key, const char *expected)
+{
+    const struct val *v = val_get(l->object, key);
+    if (l->code == 0) {
+        l->code = err_at(l->e, ERR_INPUT, l->file, l->number, v == NULL ? 0 : v->column,
+                         "\"%s\" is %s: expected %s, as assay eval writes it", key,
+                         v == NULL ? "missing" : val_kind_name(v->kind), expected);
+    }
+}
+
+static struct str text_of(struct line *l, const char *key, bool needed)
+{
+    const struct val *v = val_get(l->object, key);
+    if (v == NULL || v->kind != VAL_STRING) {
+        if (needed || (v != NULL && v->kind != VAL_NULL)) {
+            wrong(l, key, needed ? "a string" : "a string or null");
+        }
+        return (struct str){NULL, 0};
+    }
+    return arena_str(l->arena, v->text);
+}
+
+/* A count; null and what is missing give `none`, where that may be. */
+static int64_t count_of(struct line *l, const struct val *in, const char *key, bool needed,
+                        int64_t none)
+{
+    const struct val *v = val_get(in, key);
+    int64_t n = none;
+    if (v == NULL || v->kind == VAL_NULL) {
+        if (needed) {
+            wrong(l, key, "a whole number");
+        }
+    } else if (!val_int(v, &n) || n < 0 || n > COUNT_MAX) {
+        wrong(l, key, "a whole number from 0 to 10^12");
+        n = none;
+    }
+    return n;
+}
+
+/* The fraction with the smallest denominator that 6 decimals stand for: scores are fractions of
+ * counts of calls, so that sums of what was read are those of what was written. */
+static struct ratio fraction(int64_t millionths)
+{
+    for (int64_t den = 1; den <= FRACTION_DEN_MAX; den++) {
+        int64_t num = (millionths * den + 500000) / 1000000;
+        if ((num * 2000000 + den) / (2 * den) == millionths) {
+            return (struct ratio){num, den};
+        }
+    }
+    return (struct ratio){millionths, 1000000};
+}
+
+static struct ratio score_of(struct line *l, const struct val *scores, const char *key)
+{
+    const struct val *v = val_get(scores, key);
+    int64_t millionths = 0;
+    if (v == NULL || v->kind == VAL_NULL) {
+        return (struct ratio){0, 0};
+    }
+    if (v->kind != VAL_NUMBER || !num_scaled(v->text, 6, &millionths) || millionths < 0 ||
+        millionths > 1000000) {
+        if (l->code == 0) {
+            l->code = err_at(l->e, ERR_INPUT, l->file, l->number, v->column,
+                             "the score %s is no number from 0 to 1", key);
+        }
+        return (struct ratio){0, 0};
+    }
+    return fraction(millionths);
+}
+
+static void read_scores(struct line *l, struct eval_scores *s)
+{
+    const struct val *v = val_get(l->object, "scores");
+    if (!val_is(v, VAL_OBJECT)) {
+        wrong(l, "scores", "an object");
+        return;
+    }
+    s->tool_selection = score_of(l, v, "tool_selection");
+    s->precision = score_of(l, v, "precision");
+    s->recall = score_of(l, v, "recall");
+    s->f1 = score_of(l, v, "f1");
+    s->arguments = score_of(l, v, "arguments");
+    const struct val *trajectory = val_get(v, "trajectory");
+    s->trajectory = val_is(trajectory, VAL_BOOL) ? trajectory->boolean : -1;
+    const struct val *success = val_get(v, "success");
+    s->success = val_is(success, VAL_BOOL) && success->boolean;
+}
+
+static const struct val *list_of(struct line *l, const char *key)
+{
+    const struct val *v = val_get(l->object, key);
+    if (!val_is(v, VAL_ARRAY)) {
+        wrong(l, key, "a list");
+        return NULL;
+    }
+    return v;
+}
+
+static void read_checks(struct line *l, struct eval_verdict *out)
+{
+    const struct val *list = list_of(l, "checks");
+    out->n_checks = list == NULL ? 0 : list->count;
+    out->checks = arena_array(l->arena, out->n_checks, sizeof *out->checks);
+    for (size_t i = 0; i < out->n_checks; i++) {
+        const struct val *passed = val_get(&list->items[i], "passed");
+        const struct val *message = val_get(&list->items[i], "message");
+        out->checks[i] =
+            (struct eval_check){arena_str(l->arena, val_text(val_get(&list->items[i], "name"))),
+                                val_is(passed, VAL_BOOL) && passed->boolean,
+                                val_is(message, VAL_STRING) ? arena_str(l->arena, message->text)
+                                                            : (struct str){NULL, 0}};
+    }
+}
+
+static void read_calls(struct line *l, struct eval_trial *out)
+{
+    const struct val *list = list_of(l, "calls");
+    out->n_calls = list == NULL ? 0 : list->count;
+    out->calls = arena_array(l->arena, out->n_calls, sizeof *out->calls);
+    for (size_t i = 0; i < out->n_calls; i++) {
+        out->calls[i] = (struct eval_call){
+            arena_str(l->arena, val_text(val_get(&list->items[i], "name"))),
+            arena_str(l->arena, val_text(val_get(&list->items[i], "arguments"))), 0};
+    }
+}
+
+static void read_tags(struct line *l, struct eval_trial *out)
+{
+    const struct val *list = val_get(l->object, "tags");
+    out->n_tags = val_is(list, VAL_ARRAY) ? list->count : 0;
+    struct str *tags = arena_array(l->arena, out->n_tags, sizeof *tags);
+    for (size_t i = 0; i < out->n_tags; i++) {
+        tags[i] = arena_str(l->arena, val_text(&list->items[i]));
+    }
+    out->tags = tags;
+}
+
+static bool outcome_of(struct str name, enum eval_outcome *out)
+{
+    for (int o = EVAL_PASS; o <= EVAL_ERROR; o++) {
+        if (str_is(name, eval_outcome_name((enum eval_outcome)o))) {
+            *out = (enum eval_outcome)o;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Up to a million of the currency. */
+static int64_t cost_of(struct line *l)
+{
+    const struct val *v = val_get(l->object, "cost_nano");
+    int64_t nano = -1;
+    if (v != NULL && v->kind != VAL_NULL &&
+        (!val_int(v, &nano) || nano < 0 || nano > PRICE_NANO_MAX)) {
+        wrong(l, "cost_nano", "a whole number from 0 to 10^15, or null");
+        nano = -1;
+    }
+    return nano;
+}
+
+static void read_ends(struct line *l, struct eval_trial *out)
+{
+    struct run_result *r = &out->result;
+    if (!outcome_of(text_of(l, "outcome", true), &out->verdict.outcome)) {
+        wrong(l, "outcome", "pass, fail or error");
+    }
+    if (!run_status_of_name(text_of(l, "status", true), &r->status)) {
+        wrong(l, "status", "how a run ends");
+    }
+    r->answer = text_of(l, "answer", false);
+    r->steps = count_of(l, l->object, "steps", true, 0);
+    const struct val *u = val_get(l->object, "usage");
+    r->usage =
+        (struct usage){count_of(l, u, "input", false, -1), count_of(l, u, "cached", false, -1),
+                       count_of(l, u, "cache_write", false, -1),
+                       count_of(l, u, "output", false, -1), count_of(l, u, "reasoning", false, -1)};
+    r->cost_nano = cost_of(l);
+    r->currency = text_of(l, "currency", false);
+    r->ended_ms = (uint64_t)count_of(l, l->object, "latency_ms", false, 0);
+    r->calls_made = (int64_t)out->n_calls;
+    if (out->verdict.outcome == EVAL_ERROR) {
+        out->code = r->status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET;
+    }
+}
+
+int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct str text,
+                   struct eval_trial *out, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    struct val *object = NULL;
+    struct err inside;
+    *out = (struct eval_trial){.verdict = {.outcome = EVAL_NONE}};
+    int rc = json_parse(scratch, file, text, &object, &inside);
+    if (rc != 0 || object->kind != VAL_OBJECT) {
+        arena_free(scratch);
+        return err_at(e, rc == ERR_LIMIT ? rc : ERR_INPUT, file, line, rc != 0 ? inside.column : 1,
+                      "no line of results: %s", rc != 0 ? inside.message : "expected an object");
+    }
+    struct line l = {arena, file, line, object, 0, e};
+    out->task = text_of(&l, "task", true);
+    out->trial = count_of(&l, object, "trial", true, 1);
+    out->model = text_of(&l, "model", false);
+    struct str set = text_of(&l, "set", false);
+    out->set = set.n == 0 ? "" : set.p;
+    out->line = (uint32_t)count_of(&l, object, "line", false, 0);
+    out->expected_calls = count_of(&l, object, "expected_calls", false, -1);
+    out->drifts = (size_t)count_of(&l, object, "drifts", false, 0);
+    out->trace = text_of(&l, "trace", false);
+    out->problem = text_of(&l, "problem", false);
+    read_scores(&l, &out->verdict.scores);
+    read_checks(&l, &out->verdict);
+    read_calls(&l, out);
+    read_tags(&l, out);
+    read_ends(&l, out);
+    arena_free(scratch);
+    return l.code;
+}
+
+/* ---- the manifest ---- */
+
+static int not_a_run(const char *path, struct err *e)
+{
+    return err_at(e, ERR_INPUT, path, 0, 0,
+                  "no manifest of a run: expected version 1, sets and trials, as assay eval writes "
+                  "them");
+}
+
+static bool read_shard(struct run_data *d, const struct val *v)
+{
+    if (v == NULL) {
+        return true;
+    }
+    struct str text = val_text(v);
+    size_t slash = str_find(text, STR("/"));
+    return slash != SIZE_MAX && num_scaled(str_slice(text, 0, slash), 0, &d->shard) &&
+           num_scaled(str_slice(text, slash + 1, text.n), 0, &d->shards) && d->shard >= 1 &&
+           d->shard <= d->shards;
+}
+
+static int read_manifest(struct run_data *d, const char *path, struct err *e)
+{
+    struct arena *arena = d->report->arena;
+    struct val *root = NULL;
+    int64_t version = 0;
+    int rc = file_read(arena, path, MANIFEST_BYTES_MAX, &d->manifest, e);
+    rc = rc != 0 ? rc : json_parse(arena, path, d->manifest, &root, e);
+    if (rc != 0) {
+        return rc;
+    }
+    if (val_int(val_get(root, "version"), &version) && version != 1) {
+        return err_at(e, ERR_INPUT, path, 0, 0,
+                      "version %" PRId64 ": this assay knows version 1; use the one that wrote it",
+                      version);
+    }
+    const struct val *sets = val_get(root, "sets");
+    if (version != 1 || !val_is(sets, VAL_ARRAY) ||
+        !val_int(val_get(root, "trials"), &d->planned) || d->planned < 0 ||
+        !read_shard(d, val_get(root, "shard"))) {
+        return not_a_run(path, e);
+    }
+    d->n_sets = sets->count;
+    d->sets = arena_array(arena, d->n_sets, sizeof *d->sets);
+    for (size_t i = 0; i < d->n_sets; i++) {
+        const struct val *s = &sets->items[i];
+        d->sets[i] = (struct run_set){arena_str(arena, val_text(val_get(s, "name"))),
+                                      arena_str(arena, val_text(val_get(s, "path"))),
+                                      arena_str(arena, val_text(val_get(s, "xxh3")))};
+    }
+    return 0;
+}
+
+/* ---- the lines ---- */
+
+static const char *set_path(const struct run_data *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_sets; i++) {
+        if (str_is(d->sets[i].name, name)) {
+            return d->sets[i].path.p;
+        }
+    }
+    return NULL;
+}
+
+static int read_lines(struct run_data *d, const char *path, struct str text, struct err *e)
+{
+    struct eval_report *r = d->report;
+    size_t room = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        room += text.p[i] == '\n';
+    }
+    r->trials = arena_array(r->arena, room + 1, sizeof *r->trials);
+    d->lines = arena_array(r->arena, room + 1, sizeof *d->lines);
+    uint32_t line = 0;
+    for (size_t at = 0; at < text.n;) {
+        const char *end = memchr(text.p + at, '\n', text.n - at);
+        line++;
+        if (end == NULL && d->journal) {
+            d->torn = true;
+            return 0;
+        }
+        if (end == NULL) {
+            return err_at(e, ERR_INPUT, path, line, 0,
+                          "the last line is cut off; the whole ones are in trials.jsonl beside it");
+        }
+        struct str one = {text.p + at, (size_t)(end - text.p) - at};
+        struct eval_trial *t = &r->trials[r->n];
+        int rc = run_trial_read(r->arena, path, line, one, t, e);
+        if (rc != 0) {
+            return rc;
+        }
+        t->file = set_path(d, t->set);
+        d->lines[r->n++] = one;
+        at += one.n + 1;
+    }
+    return 0;
+}
+
+static int by_identity(const void *a, const void *b)
+{
+    const struct eval_trial *x = *(const struct eval_trial *const *)a;
+    const struct eval_trial *y = *(const struct eval_trial *const *)b;
+    int order = str_cmp(x->task, y->task);
+    order = order != 0 ? order : str_cmp(x->model, y->model);
+    return order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+static int check_twice(const struct eval_report *r, const char *path, struct err *e)
+{
+    const struct eval_trial **sorted = mem_alloc((r->n + 1) * sizeof *sorted);
+    int rc = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        sorted[i] = &r->trials[i];
+    }
+    qsort(sorted, r->n, sizeof *sorted, by_identity);
+    for (size_t i = 1; rc == 0 && i < r->n; i++) {
+        if (by_identity(&sorted[i - 1], &sorted[i]) == 0) {
+            const struct eval_trial *a = sorted[i - 1], *b = sorted[i];
+            uint32_t first = (uint32_t)((a < b ? a : b) - r->trials) + 1;
+            uint32_t second = (uint32_t)((a < b ? b : a) - r->trials) + 1;
+            rc = err_at(e, ERR_INPUT, path, second, 0,
+                        "trial %" PRId64 " of %.*s is also in line %" PRIu32
+                        ": expected each trial once",
+                        a->trial, STR_FMT(a->task), first);
+        }
+    }
+    free(sorted);
+    return rc;
+}
+
+static int read_results(struct run_data *d, const char *dir, struct err *e)
+{
+    struct arena *arena = d->report->arena;
+    const char *path = path_join(arena, dir, "results.jsonl");
+    if (!path_exists(path)) {
+        d->journal = true;
+        path = path_join(arena, dir, "trials.jsonl");
+    }
+    struct str text = {0};
+    int rc = file_read(arena, path, RESULTS_BYTES_MAX, &text, e);
+    rc = rc != 0 ? rc : read_lines(d, path, text, e);
+    rc = rc != 0 ? rc : check_twice(d->report, path, e);
+    if (rc == 0) {
+        d->report->interrupted = d->journal || (int64_t)d->report->n < d->planned;
+        eval_sum(d->report, 0);
+    }
+    return rc;
+}
+
+int run_load(const char *dir, struct run_data **out, struct err *e)
+{
+    struct run_data *d = mem_zero(sizeof *d);
+    d->report = mem_zero(sizeof *d->report);
+    d->report->arena = arena_new();
+    d->report->out = arena_cstr(d->report->arena, str_of(dir));
+    const char *manifest = path_join(d->report->arena, dir, "manifest.json");
+    int rc = 0;
+    if (!path_is_dir(dir) || !path_exists(manifest)) {
+        rc = err_at(e, ERR_NOT_FOUND, dir, 0, 0,
+                    "%s: expected the folder of a run, as assay eval makes with --out",
+                    path_is_dir(dir) ? "there is no manifest.json in it" : "no such folder");
+    }
+    rc = rc != 0 ? rc : read_manifest(d, manifest, e);
+    rc = rc != 0 ? rc : read_results(d, dir, e);
+    if (rc != 0) {
+        run_data_free(d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+void run_data_free(struct run_data *d)
+{
+    if (d != NULL) {
+        eval_report_free(d->report);
+        free(d);
+    }
+}

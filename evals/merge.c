@@ -1,0 +1,197 @@
+/* Joining the shards of a run: task i of the set is in shard 1 + i mod N, with all its trials. */
+#include "evals/run_int.h"
+#include "evals/runs.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRACE_BYTES_MAX = 1 << 30 };
+
+struct shards {
+    struct run_data **at; /* by number */
+    size_t n;
+    struct arena *arena;
+};
+
+/* ---- what fits together ---- */
+
+/* A manifest without what differs between the shards of one run. */
+static cJSON *common_part(const struct run_data *d)
+{
+    cJSON *root = cJSON_ParseWithLength(d->manifest.p, d->manifest.n);
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "shard");
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "trials");
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "started");
+    return root;
+}
+
+static bool same_run(const struct run_data *a, const struct run_data *b)
+{
+    cJSON *x = common_part(a), *y = common_part(b);
+    bool same = x != NULL && y != NULL && cJSON_Compare(x, y, 1);
+    cJSON_Delete(x);
+    cJSON_Delete(y);
+    return same;
+}
+
+static int check_shard(const struct run_data *d, size_t n, struct err *e)
+{
+    const char *dir = d->report->out;
+    if (d->shards == 0) {
+        return err_at(e, ERR_INPUT, dir, 0, 0,
+                      "a whole run, no shard of one: expected runs of assay eval --shard I/N; "
+                      "assay report takes several runs as they are");
+    }
+    if (d->shards != (int64_t)n) {
+        return err_at(e, ERR_INPUT, dir, 0, 0,
+                      "it is shard %" PRId64 " of %" PRId64 ": expected all %" PRId64
+                      " of them, got %zu",
+                      d->shard, d->shards, d->shards, n);
+    }
+    if (d->report->interrupted) {
+        return err_at(e, ERR_INPUT, dir, 0, 0,
+                      "it is not finished: %zu of %" PRId64 " trials; run the shard again",
+                      d->report->n, d->planned);
+    }
+    return 0;
+}
+
+static int load_shards(const char *const *dirs, struct shards *s, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n; i++) {
+        struct run_data *d = NULL;
+        rc = run_load(dirs[i], &d, e);
+        rc = rc != 0 ? rc : check_shard(d, s->n, e);
+        if (rc == 0 && s->at[d->shard - 1] != NULL) {
+            rc = err_at(e, ERR_INPUT, dirs[i], 0, 0,
+                        "it is shard %" PRId64 " of %" PRId64 ", and so is %s: expected each once",
+                        d->shard, d->shards, s->at[d->shard - 1]->report->out);
+        }
+        if (rc != 0) {
+            run_data_free(d);
+        } else {
+            s->at[d->shard - 1] = d;
+        }
+    }
+    for (size_t i = 1; rc == 0 && i < s->n; i++) {
+        if (!same_run(s->at[0], s->at[i])) {
+            rc = err_at(e, ERR_INPUT, s->at[i]->report->out, 0, 0,
+                        "its manifest is that of another run than %s: expected the same sets, "
+                        "source, model and options",
+                        s->at[0]->report->out);
+        }
+    }
+    return rc;
+}
+
+/* ---- the joined run ---- */
+
+/* How many lines from `from` on are of one task. */
+static size_t run_length(const struct eval_report *r, size_t from)
+{
+    size_t n = 1;
+    while (from + n < r->n && str_eq(r->trials[from].task, r->trials[from + n].task)) {
+        n++;
+    }
+    return n;
+}
+
+static int join_lines(const struct shards *s, struct buf *out, struct err *e)
+{
+    size_t *at = arena_array(s->arena, s->n, sizeof *at);
+    size_t left = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        left += s->at[i]->report->n;
+    }
+    for (size_t k = 0; left > 0; k = (k + 1) % s->n) {
+        const struct run_data *d = s->at[k];
+        if (at[k] == d->report->n) {
+            return err_at(e, ERR_INPUT, d->report->out, 0, 0,
+                          "it holds fewer tasks than its neighbours: expected the tasks of one "
+                          "set, dealt out in turn");
+        }
+        size_t n = run_length(d->report, at[k]);
+        for (size_t i = 0; i < n; i++) {
+            buf_add(out, d->lines[at[k] + i]);
+            buf_char(out, '\n');
+        }
+        at[k] += n;
+        left -= n;
+    }
+    return out->truncated ? err_set(e, ERR_LIMIT, "the joined results are larger than 1 GiB") : 0;
+}
+
+static int write_manifest(const struct shards *s, const char *path, struct err *e)
+{
+    const struct run_data *first = s->at[0];
+    cJSON *root = cJSON_ParseWithLength(first->manifest.p, first->manifest.n);
+    int64_t trials = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        trials += s->at[i]->planned;
+    }
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "shard");
+    cJSON *count = cJSON_CreateNumber((double)trials);
+    bool set = cJSON_ReplaceItemInObjectCaseSensitive(root, "trials", count);
+    char *printed = set ? cJSON_Print(root) : NULL;
+    int rc = 0;
+    if (printed == NULL) {
+        rc = err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    } else {
+        struct buf text = {0};
+        buf_addz(&text, printed);
+        buf_char(&text, '\n');
+        rc = file_replace(path, buf_str(&text), e);
+        buf_free(&text);
+    }
+    cJSON_free(printed);
+    cJSON_Delete(root);
+    return rc;
+}
+
+static int copy_traces(const struct run_data *d, const char *out, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < d->report->n; i++) {
+        struct str name = d->report->trials[i].trace;
+        struct arena *scratch = arena_new();
+        struct str text = {0};
+        if (name.n > 0) {
+            const char *from = path_join(scratch, d->report->out, name.p);
+            rc = file_read(scratch, from, TRACE_BYTES_MAX, &text, e);
+            rc = rc != 0 ? rc : file_swap(path_join(scratch, out, name.p), from, text, e);
+        }
+        arena_free(scratch);
+    }
+    return rc;
+}
+
+static int write_run(const struct shards *s, const char *out, struct err *e)
+{
+    struct buf text = {0};
+    int rc = join_lines(s, &text, e);
+    rc = rc != 0 ? rc : rundir_new(out, s->arena, e);
+    for (size_t i = 0; rc == 0 && i < s->n; i++) {
+        rc = copy_traces(s->at[i], out, e);
+    }
+    rc = rc != 0 ? rc : write_manifest(s, path_join(s->arena, out, "manifest.json"), e);
+    rc = rc != 0 ? rc : file_replace(path_join(s->arena, out, "trials.jsonl"), buf_str(&text), e);
+    rc = rc != 0 ? rc : file_replace(path_join(s->arena, out, "results.jsonl"), buf_str(&text), e);
+    buf_free(&text);
+    return rc;
+}
+
+int run_merge(const char *const *dirs, size_t n, const char *out, struct err *e)
+{
+    struct shards s = {.n = n, .arena = arena_new()};
+    s.at = arena_array(s.arena, n, sizeof *s.at);
+    int rc = load_shards(dirs, &s, e);
+    rc = rc != 0 ? rc : write_run(&s, out, e);
+    for (size_t i = 0; i < n; i++) {
+        run_data_free(s.at[i]);
+    }
+    arena_free(s.arena);
+    return rc;
+}

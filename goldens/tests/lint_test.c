@@ -1,0 +1,269 @@
+/* Planted mistakes: for each the linter says one thing, with its place and what to try. */
+#include "ci/testing/testing.h"
+#include "goldens/golden.h"
+#include "kernel/drive/files.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A right set around the mistake: its tools, a first task, and the task that the case gives. */
+static const char begin[] = "version: 1\n"
+                            "name: lint\n"
+                            "defaults: {tools: tools.yaml, budget: {steps: 4, calls: 3}}\n"
+                            "tasks:\n"
+                            "- id: good\n"
+                            "  prompt: Where is order 1?\n"
+                            "  expect:\n"
+                            "    calls: {list: [{get_order: {id: A-1}}]}\n"
+                            "    forbid: [pay]\n"
+                            "    answer: {contains: shipped}\n";
+
+static const char tools[] = "version: 1\n"
+                            "tools:\n"
+                            "- name: get_order\n"
+                            "  parameters:\n"
+                            "    type: object\n"
+                            "    properties:\n"
+                            "      id: {type: string, pattern: '^[A-Z]-[0-9]+$'}\n"
+                            "      size: {type: integer, minimum: 1, maximum: 9}\n"
+                            "      state: {type: string, enum: [open, shipped]}\n"
+                            "      tags: {type: array, items: {type: string}}\n"
+                            "    required: [id]\n"
+                            "    additionalProperties: false\n"
+                            "  answers: [{result: 1}]\n"
+                            "- {name: pay, answers: [{result: 1}]}\n"
+                            "- builtin: task_done\n";
+
+#define TASK(more)        "- id: bad\n  prompt: What now?\n" more
+#define EXPECT(expect)    TASK("  expect: {" expect "}\n")
+#define CALL(args)        EXPECT("calls: {list: [{get_order: {" args "}}]}")
+#define SEES(place, text) place " " text "\n"
+
+static const struct {
+    const char *task;
+    const char *want; /* "line:column severity code message" lines */
+} planted[] = {
+    {CALL("id: A1"),
+     SEES("13:44",
+          "error bad_argument the tool \"get_order\" does not allow this for \"id\": value: "
+          "expected text that fits the pattern ^[A-Z]-[0-9]+$, got a string \"A1\"")},
+    {CALL("id: 5"), SEES("13:44", "error bad_argument \"id\" is a string in the schema of the tool "
+                                  "\"get_order\"; a number can never equal it")},
+    {CALL("id: A-1, colour: red"),
+     SEES("13:49", "error unknown_parameter the tool \"get_order\" has no parameter \"colour\"")},
+    {CALL("size: 3"),
+     SEES("13:27", "error missing_argument the tool \"get_order\" requires \"id\", which is not "
+                   "listed here: no call that it accepts fits; write id: {any: true} if it does "
+                   "not matter")},
+    {CALL("id: {absent: true}"),
+     SEES(
+         "13:44",
+         "error missing_argument the tool \"get_order\" requires \"id\", which is expected to be "
+         "absent here: no call that it accepts fits; write id: {any: true} if it does not matter")},
+    {CALL("id: {regx: A}"),
+     SEES("13:45", "error unknown_matcher \"regx\" is no matcher; did you mean \"regex\"? A map "
+                   "that is meant literally stands under equals")},
+    {CALL("id: A-1, size: {range: [10, 12]}"),
+     SEES("13:55", "error bad_argument the tool \"get_order\" never takes a \"size\" in this "
+                   "range: its schema has the maximum 9")},
+    {CALL("id: A-1, state: {regex: '^sent'}"),
+     SEES("13:56", "error bad_argument this fits none of the values that the tool \"get_order\" "
+                   "has for \"state\": [\"open\", \"shipped\"]")},
+    {CALL("id: A-1, size: {one_of: ['1', two]}"),
+     SEES("13:55", "error bad_argument none of these values can ever be the \"size\" of the tool "
+                   "\"get_order\"; name one that its schema allows")},
+    {CALL("id: {regex: '.*'}"),
+     SEES("13:44", "warning accepts_anything every text fits here; name a part of the \"id\" that "
+                   "is meant, or write {any: true}")},
+    {CALL("id: {contains: ''}"),
+     SEES("13:44", "warning accepts_anything every text fits here; name a part of the \"id\" that "
+                   "is meant, or write {any: true}")},
+    {EXPECT("calls: {list: [get_oder]}"),
+     SEES("13:27",
+          "error unknown_tool the task \"bad\" expects a call of \"get_oder\", a tool that "
+          "it does not offer; did you mean \"get_order\"?")},
+    {EXPECT("calls: {list: [task_done]}"),
+     SEES("13:27", "error terminal_call \"task_done\" is a terminal tool: its call is the answer, "
+                   "not a call; check it with `answer`")},
+    {EXPECT("forbid: [get_order], calls: {list: [get_order]}"),
+     SEES("13:48", "error forbidden_call a call of \"get_order\" is expected and forbidden")},
+    {EXPECT("forbid: [pya]"),
+     SEES("11:3", "warning unknown_forbidden_tool the task \"bad\" forbids \"pya\", a tool that it "
+                  "does not offer; did you mean \"pay\"?")},
+    {EXPECT("calls: {list: [get_order, get_order]}, limits: {calls: 1}"),
+     SEES("13:67", "error never_holds the limit of calls is 1 and the calls expected are 2; raise "
+                   "the limit, or leave it out")},
+    {TASK("  tools: [{builtin: now}]\n  expect: {calls: {list: [now]}, limits: {steps: 1}}\n"),
+     SEES("14:50", "error never_holds the limit of steps is 1 and 2 are needed: the calls and the "
+                   "answer to them are a reply each; raise the limit")},
+    {EXPECT("calls: {list: [get_order, get_order, get_order, get_order]}"),
+     SEES("13:19", "error never_holds the budget of calls is 3 and the calls expected of a run "
+                   "that completes are 4; raise the budget")},
+    {EXPECT("no_calls: true, limits: {steps: 9}"),
+     SEES("13:44", "warning idle_limit this limit can never be broken: the budget ends the run "
+                   "before; lower the limit below the budget's steps, or leave it out")},
+    {EXPECT("status: max_steps, answer: done"),
+     SEES("13:39", "error never_holds a run that ends with status max_steps gives no answer that "
+                   "could be checked; leave out answer or status")},
+    {EXPECT("status: max_steps, limits: {steps: 2}"),
+     SEES("13:47", "error never_holds the limit of steps is 2 and the run ends with max_steps "
+                   "after 4; make budget and limit equal")},
+    {EXPECT("status: repeated_calls, no_calls: true"),
+     SEES("13:46", "error never_holds a run ends with status repeated_calls by its calls, and "
+                   "no_calls allows none; leave one out")},
+    {EXPECT("answer: {all: ['14', {contains: pieces}]}"),
+     SEES("13:33", "error never_holds no answer passes this check and the one at line 13, which "
+                   "lets one text alone through: expected text containing \"pieces\", got \"14\"")},
+    {EXPECT("answer: {all: [{contains: a}, {not: {contains: a}}]}"),
+     SEES("13:42", "error never_holds no answer passes this check and the one at line 13, which "
+                   "wants the opposite; leave one out")},
+    {EXPECT("answer: {regex: '.'}"),
+     SEES("13:20",
+          "warning accepts_anything every answer that is not empty passes this check; name "
+          "something that a right answer has, or leave the check out")},
+    {EXPECT("answer: {any: [{contains: x}, {contains: ''}]}"),
+     SEES("13:42", "warning accepts_anything every answer passes this check; name something that a "
+                   "right answer has, or leave the check out")},
+    {EXPECT("answer: {not: {regex: '.*'}}"),
+     SEES("13:20",
+          "error never_holds no answer passes this: what stands under `not` holds for every "
+          "answer")},
+    {EXPECT("answer: {schema: {}}"),
+     SEES("13:20", "warning accepts_anything every JSON fits this schema; name a type and what is "
+                   "required, or write `schema: true`")},
+    {EXPECT("calls: {mode: superset, list: []}"),
+     SEES("13:42",
+          "warning accepts_anything an empty list in this mode lets any calls through; name "
+          "a call, or write no_calls: true")},
+    {TASK(""), SEES("11:3", "warning expects_nothing the task \"bad\" expects nothing: every run "
+                            "that completes passes; add `expect`")},
+    {"- id: twin\n  prompt: Where is order 1?\n  expect:\n"
+     "    forbid: [pay]\n    answer: {contains: shipped}\n"
+     "    calls: {list: [{get_order: {id: A-1}}]}\n",
+     SEES("11:3", "warning duplicate_task the task \"twin\" asks and expects the same as \"good\" "
+                  "(line 5); leave one out, or use `trials` to run it more often")},
+    {TASK("  fake: nowhere.script.yaml\n  expect: {no_calls: true}\n"),
+     SEES("13:9", "error missing_script there is no script nowhere.script.yaml")},
+    {"- {id: CON, prompt: p, expect: {no_calls: true}}\n",
+     SEES("11:8", "warning bad_file_name the id \"CON\" makes a bad file name: Windows keeps this "
+                  "name for a device; choose another")},
+    {"- {id: NUL.txt, prompt: p, expect: {no_calls: true}}\n",
+     SEES("11:8", "warning bad_file_name the id \"NUL.txt\" makes a bad file name: Windows keeps "
+                  "this name for a device; choose another")},
+    {"- {id: com7, prompt: p, expect: {no_calls: true}}\n",
+     SEES("11:8", "warning bad_file_name the id \"com7\" makes a bad file name: Windows keeps this "
+                  "name for a device; choose another")},
+    {"- {id: a., prompt: p, expect: {no_calls: true}}\n",
+     SEES("11:8",
+          "warning bad_file_name the id \"a.\" makes a bad file name: Windows drops a dot at "
+          "the end; choose another")},
+    {"- {id: a.failed, prompt: p, expect: {no_calls: true}}\n",
+     SEES("11:8",
+          "warning bad_file_name the id \"a.failed\" makes a bad file name: a recording that "
+          "failed gets this ending; choose another")},
+    /* near misses, of which nothing is said */
+    {CALL("id: A-1, size: {range: [9, 12]}"), ""},
+    {CALL("id: {regex: '^A'}, state: {regex: ship}"), ""},
+    {CALL("id: {one_of: [A-1, 5]}"), ""},
+    {CALL("id: {any: true}"), ""},
+    {EXPECT("calls: {list: [{get_order: {size: 3}}], extra_args: ignore}"), ""},
+    {EXPECT("calls: {mode: subset, list: [get_order]}, limits: {calls: 0, steps: 1}"), ""},
+    {EXPECT("calls: {list: [get_order]}, limits: {steps: 1}"), ""}, /* task_done ends it */
+    {EXPECT("status: max_steps, limits: {steps: 4}"), ""},
+    {EXPECT("answer: {all: [{contains: a}, {not: {contains: b}}]}"), ""},
+    {EXPECT("answer: {not: {contains: sorry}}"), ""},
+    {EXPECT("answer: {schema: true}"), ""},
+    {EXPECT("answer: {all: ['14 pieces', {contains: pieces}, {number: {value: 14}}]}"), ""},
+    {"- {id: CONsole, prompt: p, expect: {no_calls: true}}\n", ""},
+    {"- {id: com, prompt: p, expect: {no_calls: true}}\n", ""},
+    {"- {id: a.failed.b, prompt: p, expect: {no_calls: true}}\n", ""},
+    {"- {id: b, prompt: 'Where is order 1?', expect: {no_calls: true}}\n", ""},
+};
+
+static void note(void *ctx, const struct finding *f)
+{
+    struct str file = str_of(f->file);
+    CU_ASSERT(str_ends(file, "set.yaml"));
+    buf_fmt(ctx, "%u:%u %s %s %.*s\n", f->line, f->column, finding_severity_name(f->severity),
+            f->code, STR_FMT(f->message));
+}
+
+static void write_file(struct arena *arena, const char *dir, const char *name, struct str text)
+{
+    struct err e = {0};
+    CU_ASSERT_EQUAL_FATAL(file_replace(path_join(arena, dir, name), text, &e), 0);
+}
+
+/* The folder in a message is the test's own. */
+static void cut_folder(struct buf *text, const char *dir)
+{
+    struct arena *arena = arena_new();
+    struct str folder = arena_printf(arena, "%s/", dir);
+    struct buf out = {0};
+    struct str rest = buf_str(text);
+    for (size_t at; (at = str_find(rest, folder)) != SIZE_MAX;) {
+        buf_add(&out, str_slice(rest, 0, at));
+        rest = str_slice(rest, at + folder.n, rest.n);
+    }
+    buf_add(&out, rest);
+    buf_char(&out, '\0');
+    buf_free(text);
+    *text = out;
+    arena_free(arena);
+}
+
+static void each_planted_mistake_is_found_once(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    write_file(arena, dir, "tools.yaml", str_of(tools));
+    const char *path = path_join(arena, dir, "set.yaml");
+    for (size_t i = 0; i < sizeof planted / sizeof planted[0]; i++) {
+        struct golden_set *set;
+        struct err e = {0};
+        struct buf found = {0};
+        write_file(arena, dir, "set.yaml", arena_printf(arena, "%s%s", begin, planted[i].task));
+        int rc = golden_load(path, &set, &e);
+        CHECK_TEXT(rc == 0 ? "" : e.message, "");
+        CU_ASSERT_EQUAL_FATAL(rc, 0);
+        golden_check(set, note, &found);
+        cut_folder(&found, dir);
+        CHECK_TEXT(found.p, planted[i].want);
+        buf_free(&found);
+        golden_free(set);
+    }
+    arena_free(arena);
+}
+
+static void note_with_file(void *ctx, const struct finding *f)
+{
+    buf_fmt(ctx, "%s:%u:%u %s %.*s\n", f->file, f->line, f->column, f->code, STR_FMT(f->message));
+}
+
+/* A tool of a file that no task names, told at the tool; tools that end a run are answers. */
+static void tools_that_nobody_expects_are_found(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    struct golden_set *set;
+    struct err e = {0};
+    struct buf found = {0};
+    write_file(arena, dir, "tools.yaml", str_of(tools));
+    write_file(arena, dir, "set.yaml",
+               STR("version: 1\nname: s\ndefaults: {tools: tools.yaml}\ntasks:\n"
+                   "- {id: a, prompt: p, expect: {calls: {list: [get_order]}}}\n"
+                   "- {id: b, prompt: q, expect: {no_calls: true}}\n"
+                   "- {id: c, prompt: q, tools: [{builtin: now}, {builtin: calculator}],"
+                   " expect: {calls: {list: [now]}}}\n"));
+    CU_ASSERT_EQUAL_FATAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), 0);
+    golden_check(set, note_with_file, &found);
+    cut_folder(&found, dir);
+    CHECK_TEXT(found.p, "tools.yaml:14:1 unused_tool no task expects or forbids a call of: pay; "
+                        "write tasks for them, or take them out of the file\n");
+    buf_free(&found);
+    golden_free(set);
+    arena_free(arena);
+}
+
+TESTS(golden_lint, {"each_planted_mistake_is_found_once", each_planted_mistake_is_found_once},
+      {"tools_that_nobody_expects_are_found", tools_that_nobody_expects_are_found})

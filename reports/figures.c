@@ -1,0 +1,139 @@
+#include "reports/report_int.h"
+
+#include <inttypes.h>
+
+enum { FLAKY_SHOWN = 10 };
+
+void share_add(struct buf *out, double share)
+{
+    double tenths = share * 1000;
+    int64_t n = (int64_t)(tenths < 0 ? tenths - 0.5 : tenths + 0.5);
+    n = n == 1000 && share < 1 ? 999 : n; /* never all for less than all */
+    buf_fmt(out, "%s%" PRId64 ".%" PRId64, n < 0 ? "-" : "", (n < 0 ? -n : n) / 10,
+            (n < 0 ? -n : n) % 10);
+}
+
+void amount_add(struct buf *out, double nano, struct str currency)
+{
+    double size = nano < 0 ? -nano : nano;
+    int64_t whole = (int64_t)(size + 0.5);
+    buf_addz(out, nano < 0 && whole > 0 ? "-" : "");
+    money_add(out, whole, currency);
+}
+
+void costs_add(struct buf *out, const struct eval_summary *s)
+{
+    buf_addz(out, s->n_costs == 0 ? "unpriced" : "");
+    for (size_t i = 0; i < s->n_costs; i++) {
+        buf_addz(out, i > 0 ? " + " : "");
+        money_add(out, s->costs[i].nano, s->costs[i].currency);
+    }
+}
+
+void interval_text(struct buf *out, struct interval v)
+{
+    if (!v.known) {
+        buf_addz(out, "unknown");
+        return;
+    }
+    share_add(out, v.low);
+    buf_addz(out, "% to ");
+    share_add(out, v.high);
+    buf_addz(out, "%");
+}
+
+static void add_flaky(struct buf *out, const struct eval_figures *f)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < f->n_groups; i++) {
+        const struct eval_group *g = &f->groups[i];
+        if (!eval_is_flaky(g) || shown++ >= FLAKY_SHOWN) {
+            continue;
+        }
+        buf_fmt(out, "%s%.*s", shown == 1 ? "flaky: " : ", ", STR_FMT(g->task));
+        if (g->model.n > 0) {
+            buf_fmt(out, " (%.*s)", STR_FMT(g->model));
+        }
+        buf_fmt(out, " %" PRId64 "/%" PRId64, g->passed, g->scored);
+    }
+    if (shown > FLAKY_SHOWN) {
+        buf_fmt(out, " and %zu more", shown - FLAKY_SHOWN);
+    }
+    buf_addz(out, shown > 0 ? "\n" : "");
+}
+
+/* "40.0% of input cached": a share that is known and not none. */
+static void add_share(struct buf *out, int64_t part, int64_t whole, const char *what)
+{
+    if (part > 0 && whole > 0) {
+        buf_addz(out, ", ");
+        share_add(out, (double)part / (double)whole);
+        buf_fmt(out, "%% of %s", what);
+    }
+}
+
+static void add_cost(struct buf *out, const struct eval_summary *s, const struct eval_figures *f)
+{
+    buf_addz(out, "cost a trial ");
+    amount_add(out, f->cost, f->currency);
+    buf_addz(out, " (95% interval ");
+    amount_add(out, f->cost_interval.low, (struct str){NULL, 0});
+    buf_addz(out, " to ");
+    amount_add(out, f->cost_interval.high, (struct str){NULL, 0});
+    buf_addz(out, ")");
+    if (s->passed > 0) {
+        buf_addz(out, ", a passed trial ");
+        amount_add(out, (double)f->nano / (double)s->passed, f->currency);
+    }
+    add_share(out, s->usage.cached, s->usage.input, "input cached");
+    add_share(out, s->usage.reasoning, s->usage.output, "output reasoning");
+    buf_char(out, '\n');
+}
+
+static void add_models(struct buf *out, const struct eval_report *r, struct arena *arena)
+{
+    size_t n = 0;
+    const struct eval_report *models = eval_by_model(r, arena, &n);
+    for (size_t i = 0; eval_several_models(r) && i < n; i++) {
+        struct eval_figures f;
+        eval_figures(&models[i], arena, &f);
+        const struct eval_summary *s = &models[i].summary;
+        struct str name = models[i].trials[0].model;
+        buf_fmt(out, "%.*s: %zu of %zu passed (95%% interval ", STR_FMT(name), s->passed,
+                s->passed + s->failed);
+        interval_text(out, f.success);
+        buf_addz(out, "), cost ");
+        costs_add(out, s);
+        if (f.priced && s->passed > 0) {
+            buf_addz(out, ", a passed trial ");
+            amount_add(out, (double)f.nano / (double)s->passed, f.currency);
+        }
+        buf_char(out, '\n');
+    }
+}
+
+void figures_add(struct buf *out, const struct eval_report *r)
+{
+    struct arena *arena = arena_new();
+    struct eval_figures f;
+    eval_figures(r, arena, &f);
+    if (f.success.known) {
+        buf_addz(out, "95% interval of success ");
+        interval_text(out, f.success);
+        buf_fmt(out, ", %zu task%s", f.scored, f.scored == 1 ? "" : "s");
+        if (f.k > 1) {
+            buf_fmt(out, "; pass@%" PRId64 " ", f.k);
+            share_add(out, f.pass_at);
+            buf_fmt(out, "%%, pass^%" PRId64 " ", f.k);
+            share_add(out, f.pass_hat);
+            buf_addz(out, "%");
+        }
+        buf_char(out, '\n');
+    }
+    add_flaky(out, &f);
+    if (f.priced && f.nano > 0) {
+        add_cost(out, &r->summary, &f);
+    }
+    add_models(out, r, arena);
+    arena_free(arena);
+}

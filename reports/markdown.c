@@ -1,0 +1,237 @@
+#include "kernel/base/text.h"
+#include "reports/report_int.h"
+
+#include <inttypes.h>
+
+enum {
+    BYTES_MAX = 60000, /* GitHub takes comments of 65,536 characters */
+    STORY_CHARS = 1500,
+    COMPARED_CHARS = 20000,
+    FENCE_LEAST = 3
+};
+
+/* A cell or heading: nothing in it is markup. */
+static void add_plain(struct buf *out, struct str s)
+{
+    struct buf line = {0};
+    text_add_plain(&line, s);
+    for (size_t i = 0; i < line.n; i++) {
+        char c = line.p[i];
+        bool markup = c == '|' || c == '*' || c == '_' || c == '`' || c == '[' || c == ']' ||
+                      c == '\\' || c == '#' || c == '~' || c == '@';
+        if (c == '<') {
+            buf_addz(out, "&lt;");
+        } else if (c == '\n' || c == '\t') {
+            buf_char(out, ' ');
+        } else {
+            buf_addz(out, markup ? "\\" : "");
+            buf_char(out, c);
+        }
+    }
+    buf_free(&line);
+}
+
+/* A fenced block, whose fence is longer than any row of backticks in it. */
+static void add_block(struct buf *out, struct str s, size_t max_chars)
+{
+    size_t longest = 0, row = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        row = s.p[i] == '`' ? row + 1 : 0;
+        longest = row > longest ? row : longest;
+    }
+    size_t fence = longest + 1 > FENCE_LEAST ? longest + 1 : FENCE_LEAST;
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < fence; i++) {
+            buf_char(out, '`');
+        }
+        buf_addz(out, side == 0 ? "text\n" : "\n");
+        if (side == 0) {
+            struct buf text = {0};
+            block_add(&text, s, 0, max_chars);
+            buf_add(out, buf_str(&text));
+            buf_free(&text);
+        }
+    }
+}
+
+static void add_headline(struct buf *out, const struct eval_report *const *runs, size_t n)
+{
+    size_t passed = 0, failed = 0, errors = 0;
+    for (size_t i = 0; i < n; i++) {
+        passed += runs[i]->summary.passed;
+        failed += runs[i]->summary.failed;
+        errors += runs[i]->summary.errors;
+    }
+    buf_fmt(out, "### assay: %s, %zu of %zu passed", failed + errors == 0 ? "passed" : "failed",
+            passed, passed + failed);
+    if (errors > 0) {
+        buf_addz(out, ", ");
+        count_add(out, (int64_t)errors, "error");
+    }
+    buf_addz(out, "\n\n");
+}
+
+static void add_row(struct buf *out, const struct eval_report *r)
+{
+    struct arena *arena = arena_new();
+    struct eval_figures f;
+    const struct eval_summary *s = &r->summary;
+    eval_figures(r, arena, &f);
+    buf_addz(out, "| ");
+    add_plain(out, str_of(r->out));
+    buf_fmt(out, " | %zu/%zu | ", s->passed, s->passed + s->failed);
+    interval_text(out, f.success);
+    buf_fmt(out, " | %zu | %zu | ", s->errors, f.flaky);
+    costs_add(out, s);
+    buf_addz(out, " | ");
+    if (f.priced && s->passed > 0) {
+        amount_add(out, (double)f.nano / (double)s->passed, f.currency);
+    } else {
+        buf_addz(out, f.priced ? "none passed" : "unpriced");
+    }
+    buf_addz(out, " | ");
+    if (s->p50_latency_ms >= 0) {
+        seconds_add(out, s->p50_latency_ms);
+        buf_addz(out, " / ");
+        seconds_add(out, s->p95_latency_ms);
+    }
+    buf_addz(out, " |\n");
+    arena_free(arena);
+}
+
+static void add_story(struct buf *out, const struct eval_report *r, const struct eval_trial *t,
+                      bool several)
+{
+    struct buf text = {0};
+    buf_addz(out, "**");
+    add_plain(out, t->task);
+    if (several) {
+        buf_fmt(out, " trial %" PRId64, t->trial);
+    }
+    buf_addz(out, "**");
+    if (t->file != NULL) {
+        buf_addz(out, " (");
+        add_plain(out, str_of(t->file));
+        buf_fmt(out, ":%" PRIu32 ")", t->line);
+    }
+    buf_addz(out, "\n\n");
+    for (size_t i = 0; i < t->verdict.n_checks; i++) {
+        const struct eval_check *c = &t->verdict.checks[i];
+        if (!c->passed) {
+            buf_fmt(&text, "%s%.*s: ", text.n > 0 ? "\n" : "", STR_FMT(c->name));
+            buf_add(&text, c->message);
+        }
+    }
+    buf_addz(&text, text.n > 0 && t->problem.n > 0 ? "\n" : "");
+    buf_add(&text, t->problem);
+    if (eval_ran(t)) {
+        buf_fmt(&text, "\nassay trace show %s/%.*s", r->out, STR_FMT(t->trace));
+    }
+    add_block(out, buf_str(&text), STORY_CHARS);
+    buf_char(out, '\n');
+    buf_free(&text);
+}
+
+/* The failures, then the errors, of one run, folded. */
+static void add_folded(struct buf *out, const struct eval_report *r, enum eval_outcome outcome)
+{
+    size_t n = outcome == EVAL_FAIL ? r->summary.failed : r->summary.errors, shown = 0;
+    bool several = several_trials(r);
+    if (n == 0) {
+        return;
+    }
+    buf_fmt(out, "<details><summary>%zu %s in ", n,
+            outcome == EVAL_FAIL ? "failed" : "with errors");
+    add_plain(out, str_of(r->out));
+    buf_addz(out, "</summary>\n\n");
+    for (size_t i = 0; i < r->n && out->n < BYTES_MAX; i++) {
+        if (r->trials[i].verdict.outcome == outcome) {
+            add_story(out, r, &r->trials[i], several);
+            shown++;
+        }
+    }
+    if (shown < n) {
+        buf_fmt(out, "and %zu more\n\n", n - shown);
+    }
+    buf_addz(out, "</details>\n");
+}
+
+static void add_flaky(struct buf *out, const struct eval_report *r)
+{
+    struct arena *arena = arena_new();
+    struct eval_figures f;
+    eval_figures(r, arena, &f);
+    if (f.flaky > 0) {
+        buf_fmt(out, "<details><summary>%zu flaky in ", f.flaky);
+        add_plain(out, str_of(r->out));
+        buf_addz(out, "</summary>\n\n| task | passed |\n|---|---|\n");
+    }
+    for (size_t i = 0; f.flaky > 0 && i < f.n_groups && out->n < BYTES_MAX; i++) {
+        const struct eval_group *g = &f.groups[i];
+        if (eval_is_flaky(g)) {
+            buf_addz(out, "| ");
+            add_plain(out, g->task);
+            buf_fmt(out, " | %" PRId64 "/%" PRId64 " |\n", g->passed, g->scored);
+        }
+    }
+    buf_addz(out, f.flaky > 0 ? "\n</details>\n" : "");
+    arena_free(arena);
+}
+
+static void add_scores(struct buf *out, const struct eval_report *const *runs, size_t n)
+{
+    buf_addz(out, "<details><summary>scores</summary>\n\n| run | success | tool selection | "
+                  "arguments | trajectory | f1 |\n|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct eval_summary *s = &runs[i]->summary;
+        const struct ratio all[] = {s->success, s->tool_selection, s->arguments, s->trajectory,
+                                    s->f1};
+        buf_addz(out, "| ");
+        add_plain(out, str_of(runs[i]->out));
+        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+            buf_addz(out, " | ");
+            percent_add(out, all[k]);
+        }
+        buf_addz(out, " |\n");
+    }
+    buf_addz(out, "\n</details>\n");
+}
+
+/* A line, and what it rests on, folded. */
+static void add_comparison(struct buf *out, const struct report_baseline *b, const char *head)
+{
+    const struct comparison_result *c = b->result;
+    struct buf text = {0};
+    buf_addz(out, "Against ");
+    add_plain(out, str_of(b->name));
+    buf_fmt(out, ": **%zu regressed**, %zu improved, %zu flaky, %zu new, %zu gone; ",
+            c->counts[TASK_REGRESSED], c->counts[TASK_IMPROVED], c->counts[TASK_FLAKY],
+            c->counts[TASK_NEW], c->counts[TASK_GONE]);
+    verdict_add(out, c);
+    buf_addz(out, ".\n\n<details><summary>what changed</summary>\n\n");
+    report_compare(&text, c, b->name, head, false);
+    add_block(out, buf_str(&text), COMPARED_CHARS);
+    buf_addz(out, "\n</details>\n");
+    buf_free(&text);
+}
+
+void report_markdown(struct buf *out, const struct eval_report *const *runs, size_t n,
+                     const struct report_baseline *baseline)
+{
+    add_headline(out, runs, n);
+    buf_addz(out, "| run | passed | 95% interval | errors | flaky | cost | a passed trial | time "
+                  "p50 / p95 |\n|---|---|---|---|---|---|---|---|\n");
+    for (size_t i = 0; i < n; i++) {
+        add_row(out, runs[i]);
+    }
+    buf_char(out, '\n');
+    if (baseline != NULL) {
+        add_comparison(out, baseline, runs[0]->out);
+    }
+    for (size_t i = 0; i < n; i++) {
+        add_folded(out, runs[i], EVAL_FAIL);
+        add_folded(out, runs[i], EVAL_ERROR);
+        add_flaky(out, runs[i]);
+    }
+    add_scores(out, runs, n);
+}

@@ -1,0 +1,295 @@
+/* Plots by gnuplot, a program of its own: we write its scripts and data, and run it. */
+#include "evals/figures.h"
+#include "kernel/base/text.h"
+#include "kernel/drive/files.h"
+#include "reports/report_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TIMES_SHOWN = 1000, NO_PROGRAM = 127 };
+
+/* What one model did in one run. */
+struct mark {
+    struct str label;
+    const struct eval_report *report;
+    struct eval_figures figures;
+    double success;
+};
+
+struct marks {
+    struct arena *arena;
+    struct mark *at;
+    size_t n;
+    struct str currency; /* of all that are priced */
+    size_t priced;
+};
+
+static const char looks[] =
+    "set terminal svg size 800,500 background '#ffffff' noenhanced font 'sans,12'\n"
+    "set output '%s.svg'\n"
+    "%s"
+    "set terminal pngcairo size 800,500 noenhanced font 'sans,12'\n"
+    "set output '%s.png'\n"
+    "replot\n";
+
+/* ---- what is drawn ---- */
+
+/* Quoted for gnuplot: what could end the quotes or the line is left out. */
+static void add_label(struct buf *out, struct str s)
+{
+    struct buf plain = {0};
+    text_add_plain(&plain, s);
+    buf_char(out, '"');
+    for (size_t i = 0; i < plain.n; i++) {
+        char c = plain.p[i];
+        buf_char(out, c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\'' ? ' ' : c);
+    }
+    buf_char(out, '"');
+    buf_free(&plain);
+}
+
+static struct str label_of(const struct eval_report *r, struct str model, bool runs,
+                           struct arena *arena)
+{
+    if (model.n == 0) {
+        return str_of(r->out);
+    }
+    return runs ? arena_printf(arena, "%.*s (%s)", STR_FMT(model), r->out) : model;
+}
+
+static void collect(struct marks *m, const struct eval_report *const *runs, size_t n)
+{
+    size_t room = 0;
+    for (size_t i = 0; i < n; i++) {
+        room += runs[i]->n;
+    }
+    m->at = arena_array(m->arena, room + 1, sizeof *m->at);
+    for (size_t i = 0; i < n; i++) {
+        size_t models = 0;
+        const struct eval_report *each = eval_by_model(runs[i], m->arena, &models);
+        for (size_t k = 0; k < models; k++) {
+            const struct eval_summary *s = &each[k].summary;
+            struct mark *mark = &m->at[m->n];
+            if (s->passed + s->failed == 0) {
+                continue;
+            }
+            mark->label = label_of(&each[k], each[k].trials[0].model, n > 1, m->arena);
+            mark->report = &each[k];
+            mark->success = (double)s->passed / (double)(s->passed + s->failed);
+            eval_figures(&each[k], m->arena, &mark->figures);
+            m->n++;
+            bool priced = mark->figures.priced &&
+                          (m->priced == 0 || str_eq(m->currency, mark->figures.currency));
+            mark->figures.priced = priced;
+            m->currency = priced ? mark->figures.currency : m->currency;
+            m->priced += priced;
+        }
+    }
+}
+
+static int by_cost(const void *a, const void *b)
+{
+    const struct mark *x = *(const struct mark *const *)a;
+    const struct mark *y = *(const struct mark *const *)b;
+    int order = (x->figures.cost > y->figures.cost) - (x->figures.cost < y->figures.cost);
+    order = order != 0 ? order : (x->success < y->success) - (x->success > y->success);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+static void add_row(struct buf *out, const struct mark *m)
+{
+    const double shares[] = {m->success, m->figures.success.low, m->figures.success.high};
+    int64_t nano = (int64_t)(m->figures.cost + 0.5);
+    buf_fmt(out, "%" PRId64 ".%09" PRId64, nano / 1000000000, nano % 1000000000);
+    for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
+        buf_char(out, ' ');
+        stats_add(out, shares[i]);
+    }
+    buf_char(out, '\n');
+}
+
+/* The front first: those that no model passes more often for as little; then each model. */
+static void cost_data(struct buf *out, const struct marks *m)
+{
+    const struct mark **sorted = mem_alloc((m->n + 1) * sizeof *sorted);
+    size_t n = 0;
+    double best = -1;
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->at[i].figures.priced) {
+            sorted[n++] = &m->at[i];
+        }
+    }
+    qsort(sorted, n, sizeof *sorted, by_cost);
+    buf_addz(out, "# cost a trial, success, low, high\n\"Pareto front\"\n");
+    for (size_t i = 0; i < n; i++) {
+        if (sorted[i]->success > best) {
+            best = sorted[i]->success;
+            add_row(out, sorted[i]);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        buf_addz(out, "\n\n");
+        add_label(out, sorted[i]->label);
+        buf_char(out, '\n');
+        add_row(out, sorted[i]);
+    }
+    free(sorted);
+}
+
+static void cost_script(struct buf *out, const struct marks *m)
+{
+    struct buf plot = {0};
+    buf_addz(&plot, "set title 'success against cost'\nset xlabel \"cost a trial");
+    buf_fmt(&plot, " (%.*s)\"\n", STR_FMT(m->currency));
+    buf_addz(&plot, "set ylabel 'success, with its 95% interval'\nset yrange [0:1.05]\n"
+                    "set xrange [0:*]\nset offsets 0, graph 0.1, 0, 0\nset grid\nset rmargin 6\n"
+                    "set key below autotitle columnhead\n");
+    buf_fmt(&plot,
+            "plot 'success-cost.dat' index 0 using 1:2 with lines lw 2 lc '#999999', \\\n"
+            "     for [i=1:%zu] 'success-cost.dat' index i using 1:2:3:4 with yerrorbars pt 7 lw 2 "
+            "lc i\n",
+            m->priced);
+    buf_char(&plot, '\0');
+    buf_fmt(out, looks, "success-cost", plot.p, "success-cost");
+    buf_free(&plot);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The share of trials that took no longer: at most TIMES_SHOWN steps. */
+static void add_times(struct buf *out, const struct mark *m)
+{
+    const struct eval_report *r = m->report;
+    int64_t *ms = mem_alloc((r->n + 1) * sizeof *ms);
+    size_t n = 0, last = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        enum eval_outcome o = r->trials[i].verdict.outcome;
+        if (o == EVAL_PASS || o == EVAL_FAIL) {
+            ms[n++] = (int64_t)r->trials[i].result.ended_ms;
+        }
+    }
+    qsort(ms, n, sizeof *ms, by_time);
+    size_t steps = n < TIMES_SHOWN ? n : TIMES_SHOWN;
+    for (size_t i = 0; i < steps; i++) {
+        last = (i + 1) * n / steps - 1;
+        buf_fmt(out, "%" PRId64 ".%03" PRId64 " ", ms[last] / 1000, ms[last] % 1000);
+        stats_add(out, (double)(last + 1) / (double)n);
+        buf_char(out, '\n');
+    }
+    free(ms);
+}
+
+static void time_data(struct buf *out, const struct marks *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        buf_addz(out, i > 0 ? "\n\n" : "");
+        add_label(out, m->at[i].label);
+        buf_addz(out, "\n0.000 0.000000\n");
+        add_times(out, &m->at[i]);
+    }
+}
+
+static void time_script(struct buf *out, const struct marks *m)
+{
+    struct buf plot = {0};
+    buf_addz(&plot,
+             "set title 'time a trial'\nset xlabel 'seconds'\n"
+             "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
+             "set xrange [0:*]\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
+    buf_fmt(&plot, "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2\n",
+            m->n - 1);
+    buf_char(&plot, '\0');
+    buf_fmt(out, looks, "latency", plot.p, "latency");
+    buf_free(&plot);
+}
+
+/* ---- drawing ---- */
+
+_Noreturn static void become_gnuplot(const char *dir, char *script)
+{
+    char program[] = "gnuplot";
+    char *const words[] = {program, script, NULL};
+    int null = open("/dev/null", O_RDWR);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
+        chdir(dir) != 0) {
+        _exit(1);
+    }
+    execvp(program, words);
+    _exit(NO_PROGRAM);
+}
+
+static bool draw(const char *dir, const char *script, struct buf *why)
+{
+    int status = 0;
+    char name[32];
+    size_t n = strlen(script);
+    memcpy(name, script, n + 1);
+    pid_t child = fork();
+    if (child == 0) {
+        become_gnuplot(dir, name);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+        return true;
+    }
+    bool missing = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM;
+    buf_fmt(why, "no plots are drawn: gnuplot %s; with it: cd %s && gnuplot %s",
+            missing ? "is not there (apt-get install gnuplot-nox)" : "failed", dir, script);
+    return false;
+}
+
+static int write_plot(const char *dir, const char *name, const struct marks *m,
+                      void (*data)(struct buf *, const struct marks *),
+                      void (*script)(struct buf *, const struct marks *), struct err *e)
+{
+    struct arena *arena = arena_new();
+    struct buf text = {0};
+    data(&text, m);
+    const char *path = path_join(arena, dir, arena_printf(arena, "%s.dat", name).p);
+    int rc = file_replace(path, buf_str(&text), e);
+    buf_clear(&text);
+    script(&text, m);
+    path = path_join(arena, dir, arena_printf(arena, "%s.gp", name).p);
+    rc = rc != 0 ? rc : file_replace(path, buf_str(&text), e);
+    buf_free(&text);
+    arena_free(arena);
+    return rc;
+}
+
+int report_plots(const char *dir, const struct eval_report *const *runs, size_t n, bool *drawn,
+                 struct buf *why, struct err *e)
+{
+    struct marks m = {.arena = arena_new()};
+    int rc = 0;
+    collect(&m, runs, n);
+    *drawn = false;
+    if (m.n == 0) {
+        buf_addz(why, "no plots are drawn: no trial was scored");
+    } else {
+        rc = write_plot(dir, "latency", &m, time_data, time_script, e);
+        *drawn = rc == 0 && draw(dir, "latency.gp", why);
+    }
+    if (rc == 0 && m.n > 0 && m.priced == 0) {
+        buf_addz(why, *drawn ? "success against cost is not drawn: nothing is priced (--prices "
+                               "FILE can name prices)"
+                             : "");
+        *drawn = false;
+    } else if (rc == 0 && m.n > 0) {
+        rc = write_plot(dir, "success-cost", &m, cost_data, cost_script, e);
+        *drawn = rc == 0 && *drawn && draw(dir, "success-cost.gp", why);
+    }
+    arena_free(m.arena);
+    return rc;
+}
