@@ -394,7 +394,9 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
     }
     enum eval_outcome outcome = out->verdict.outcome;
     out->recorded = run.recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
-    int closed = close_files(t, run.recorded > 0, outcome, rc == 0 ? e : NULL);
+    bool nothing = out->result.status == RUN_PROGRAM_FAILED && run.recorded == 0;
+    int closed = close_files(t, run.recorded > 0, nothing ? EVAL_ERROR : outcome, /* set aside */
+                             rc == 0 ? e : NULL);
     arena_free(t->arena);
     free(t);
     return rc != 0 ? rc : closed;

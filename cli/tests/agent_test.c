@@ -284,6 +284,17 @@ static void nobody_listens(void)
     CHECK_OUT(r, "error t");
 }
 
+/* A program that did not get as far as to ask leaves no recording in the way of the next try. */
+static void nothing_recorded(void)
+{
+    const char *dir = testing_dir();
+    const char *set = one_task(dir, "hi", "{answer: hello}");
+    CHECK_STATUS(ASSAY("eval", set, "--agent", "false", "--record", path_of("%s/tapes", dir),
+                       "--base-url", "http://127.0.0.1:1/v1", "--out", path_of("%s/run", dir)),
+                 1);
+    CU_ASSERT(access(path_of("%s/tapes/t.yaml", dir), F_OK) != 0);
+}
+
 /* Ctrl+C ends what runs, and the trial is as if it had not begun. */
 static void interrupted(void)
 {
@@ -320,4 +331,5 @@ TESTS(agent, {"an_agent_in_c_is_judged_recorded_and_judged_again", in_c},
       {"a_program_that_asks_nobody_is_told_of", asks_nobody},
       {"what_is_not_recorded_is_an_error", misses_are_errors},
       {"an_endpoint_that_is_not_there_is_an_error", nobody_listens},
+      {"a_program_that_failed_before_it_asked_leaves_no_recording", nothing_recorded},
       {"an_interrupt_ends_the_program", interrupted})
