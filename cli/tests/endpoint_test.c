@@ -254,11 +254,11 @@ static void interrupt_tool(void)
 {
     const char *dir = testing_dir();
     const char *started = path_of("%s/started", dir);
-    const char *tools =
-        write_text(dir, "t.yaml",
-                   path_of("version: 1\ntools:\n- name: slow\n  parameters: {type: object}\n"
-                           "  command: [sh, -c, 'echo > %s; exec sleep 100']\n",
-                           started));
+    const char *tools = write_text(
+        dir, "t.yaml",
+        path_of("version: 1\ntools:\n- name: slow\n  parameters: {type: object, properties: {}}\n"
+                "  command: [sh, -c, 'echo > %s; exec sleep 100']\n",
+                started));
     const char *script = write_text(
         dir, "s.yaml", "version: 1\nsteps:\n- reply: {calls: [{name: slow, arguments: {}}]}\n");
     const char *trace = path_of("%s/t.jsonl", dir);

@@ -459,9 +459,10 @@ static void each_budget(void)
         dir, "s.yaml",
         "version: 1\nsteps:\n- reply: {calls: [{name: now, arguments: {}}], ttft_ms: 400, "
         "usage: {input: 40, output: 20}}\n  repeat: forever\n");
-    const char *tools = write_text(dir, "t.yaml",
-                                   "version: 1\ntools:\n- name: now\n  polling: true\n"
-                                   "  parameters: {type: object}\n  answers: [{result: noon}]\n");
+    const char *tools =
+        write_text(dir, "t.yaml",
+                   "version: 1\ntools:\n- name: now\n  polling: true\n"
+                   "  parameters: {type: object, properties: {}}\n  answers: [{result: noon}]\n");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *trace = path_of("%s/t.jsonl", dir);
         const struct ran *r = ASSAY("run", "--fake", script, "--tools", tools, "--budget",
