@@ -280,13 +280,14 @@ void child_signal(struct child *c, int signal)
     }
 }
 
+/* Before its streams are closed: it shall end by this, not by a broken pipe. */
 void child_kill(struct child *c)
 {
-    close_streams(c);
     if (c->running && c->apart) {
         kill(-c->pid, SIGKILL);
     }
     child_signal(c, SIGKILL);
+    close_streams(c);
     maybe_ended(c);
 }
 
