@@ -84,7 +84,7 @@ static bool still_says_a_key(const struct interaction *it)
 static void check_rewritten(struct cassette *c)
 {
     static const struct str paths[] = {{"messages[*].content", 19}, {"*.*", 3}, {"a['b'][0]", 9}};
-    const struct hiding hiding = {NULL, 0, paths, 3};
+    const struct hiding hiding = {.paths = paths, .n_paths = 3};
     const struct pruning pruning = {.duplicates = true, .failed = true};
     struct buf out = {0};
     struct buf told = {0};
