@@ -6,6 +6,7 @@
 
 #include "kernel/base/arena.h"
 #include "kernel/base/val.h"
+#include "kernel/drive/files.h"
 #include "kernel/drive/loop_int.h"
 
 #include <arpa/inet.h>
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
@@ -649,19 +649,9 @@ static int address_of(const char *text, uint16_t port, struct sockaddr_storage *
 /* A descriptor for each connection, as far as the system lets us. Returns how many there may be. */
 static size_t connections_within_limit(size_t wanted)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return wanted;
-    }
-    rlim_t need = (rlim_t)wanted + SPARE_DESCRIPTORS;
-    if (limit.rlim_cur < need) {
-        limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-        (void)getrlimit(RLIMIT_NOFILE, &limit);
-    }
-    return limit.rlim_cur >= need                   ? wanted
-           : limit.rlim_cur > 2 * SPARE_DESCRIPTORS ? (size_t)limit.rlim_cur - SPARE_DESCRIPTORS
-                                                    : SPARE_DESCRIPTORS;
+    size_t files = files_open_max();
+    size_t most = files > 2 * SPARE_DESCRIPTORS ? files - SPARE_DESCRIPTORS : SPARE_DESCRIPTORS;
+    return wanted < most ? wanted : most;
 }
 
 static struct MHD_Daemon *daemon_start(struct server *s, const struct sockaddr_storage *address)
