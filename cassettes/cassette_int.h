@@ -53,9 +53,8 @@ struct redacted {
     const char *what; /* the kind of credential, for people */
 };
 
-/* Appends what stands instead of the part, "REDACTED-1a2b3c4d" as a rule; its bytes; the id of a
- * secret. Keys are long and random, so that 32 bits of a hash tell nothing of one. */
-void cassette_add_redacted(struct buf *out, const struct redacted *part);
+/* The bytes of what stands instead of the part, "REDACTED-1a2b3c4d" as a rule; the id of a secret.
+ * Keys are long and random, so that 32 bits of a hash tell nothing of one. */
 size_t cassette_redacted_bytes(const struct redacted *part);
 uint32_t cassette_secret_id(struct str secret);
 

@@ -105,6 +105,7 @@ static const char *const secret_parameters[] = {
     "x-amz-credential",
     "x-goog-signature",
     "x-goog-credential",
+    NULL,
 };
 
 static bool is_digit(char c)
@@ -430,7 +431,8 @@ bool cassette_may_hold_credential(struct str text)
     return false;
 }
 
-void cassette_add_redacted(struct buf *out, const struct redacted *part)
+/* Appends what stands instead of the part. */
+static void add_redacted(struct buf *out, const struct redacted *part)
 {
     switch (part->hidden) {
     case REDACTED_REST: break;
@@ -463,7 +465,7 @@ bool cassette_put_redacted(struct str text, const struct buf *parts, struct buf 
     const struct redacted *list = cassette_parts(parts, &n);
     for (size_t i = 0; i < n; i++) {
         buf_add(out, str_slice(text, done, list[i].at));
-        cassette_add_redacted(out, &list[i]);
+        add_redacted(out, &list[i]);
         done = list[i].at + list[i].n;
     }
     buf_add(out, str_slice(text, done, text.n));
@@ -540,12 +542,7 @@ bool cassette_redact_detail(struct str detail, struct str secret, struct buf *ou
 
 static bool is_secret_parameter(struct str name)
 {
-    for (size_t i = 0; i < sizeof secret_parameters / sizeof secret_parameters[0]; i++) {
-        if (str_is_nocase(name, secret_parameters[i])) {
-            return true;
-        }
-    }
-    return false;
+    return str_is_one_of_nocase(name, secret_parameters);
 }
 
 static size_t find_any(struct str s, size_t from, const char *set)

@@ -119,13 +119,8 @@ static bool is_word_char(char c)
 static bool is_reserved(struct str s)
 {
     static const char *const words[] = {"true", "false", "yes", "no", "on",
-                                        "off",  "null",  "y",   "n"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (str_is_nocase(s, words[i])) {
-            return true;
-        }
-    }
-    return false;
+                                        "off",  "null",  "y",   "n",  NULL};
+    return str_is_one_of_nocase(s, words);
 }
 
 /* Hexadecimal ids that begin with a digit and cannot be a number: b and e alone could make one. */
@@ -260,20 +255,10 @@ static void stored_request(const struct interaction *it, struct buf *out)
     arena_free(arena);
 }
 
-static bool is_one_of(struct str name, const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        if (str_is_nocase(name, *names)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool keeps_request_header(struct str name)
 {
     static const char *const names[] = {"content-type", "accept", NULL};
-    return is_one_of(name, names);
+    return str_is_one_of_nocase(name, names);
 }
 
 /* Date only beside Retry-After, which may be a date that is read against it. */
@@ -285,7 +270,7 @@ static bool keeps_header(const struct interaction *it, struct str name)
     if (str_is_nocase(name, "date")) {
         return http_header_get(it->headers, it->n_headers, "retry-after").p != NULL;
     }
-    return is_one_of(name, names) || str_starts_nocase(name, "x-ratelimit-") ||
+    return str_is_one_of_nocase(name, names) || str_starts_nocase(name, "x-ratelimit-") ||
            str_starts_nocase(name, "anthropic-ratelimit-");
 }
 

@@ -130,16 +130,6 @@ static int parse_timeout(const char *text, struct transport_limits *limits, stru
 
 /* ---- headers ---- */
 
-static bool is_one_of(struct str name, const char *const *names)
-{
-    for (; *names != NULL; names++) {
-        if (str_is_nocase(name, *names)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* RFC 9110 5.6.2 */
 static bool is_token(struct str s)
 {
@@ -180,13 +170,13 @@ static int parse_header(const char *text, struct http_header *out, struct err *e
         return err_set(e, ERR_USAGE, "--header wants 'Name: value'");
     }
     *out = (struct http_header){name, str_trim(str_slice(all, colon + 1, all.n))};
-    if (is_one_of(name, keys)) {
+    if (str_is_one_of_nocase(name, keys)) {
         return err_set(e, ERR_USAGE,
                        "--header %.*s: keys do not belong on the command line, where others see "
                        "them; use --key-file or the environment (--help says which)",
                        STR_FMT(name));
     }
-    if (is_one_of(name, ours)) {
+    if (str_is_one_of_nocase(name, ours)) {
         return err_set(e, ERR_USAGE, "--header %.*s is set by assay itself", STR_FMT(name));
     }
     if (!fits_header(out->value) || out->value.n == 0) {

@@ -320,12 +320,10 @@ size_t source_drifts(struct session *s, struct buf *out)
  */
 static bool is_hop_by_hop(struct str name, const struct http_header *headers, size_t n)
 {
-    static const char *const names[] = {"connection", "keep-alive", "proxy-connection", "te",
-                                        "trailer",    "upgrade",    "transfer-encoding"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (str_is_nocase(name, names[i])) {
-            return true;
-        }
+    static const char *const names[] = {"connection", "keep-alive", "proxy-connection",  "te",
+                                        "trailer",    "upgrade",    "transfer-encoding", NULL};
+    if (str_is_one_of_nocase(name, names)) {
+        return true;
     }
     for (size_t i = 0; i < n; i++) {
         struct str rest = headers[i].value;
@@ -354,13 +352,9 @@ size_t source_headers(const struct http_header *in, size_t n, struct http_header
 /* Those that curl says itself, and those that are for us. */
 static bool stays_here(struct str name)
 {
-    static const char *const names[] = {"content-length", "host", "accept-encoding", "expect"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (str_is_nocase(name, names[i])) {
-            return true;
-        }
-    }
-    return str_starts_nocase(name, "x-assay-");
+    static const char *const names[] = {"content-length", "host", "accept-encoding", "expect",
+                                        NULL};
+    return str_is_one_of_nocase(name, names) || str_starts_nocase(name, "x-assay-");
 }
 
 /* The client's headers, and in their place those that the user names. */

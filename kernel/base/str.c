@@ -68,6 +68,16 @@ bool str_is_nocase(struct str a, const char *z)
     return a.n == b.n && str_cmp_nocase(a, b) == 0;
 }
 
+bool str_is_one_of_nocase(struct str a, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (str_is_nocase(a, *words)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool str_starts_nocase(struct str a, const char *prefix)
 {
     return str_is_nocase(str_slice(a, 0, strlen(prefix)), prefix);

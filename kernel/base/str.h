@@ -30,6 +30,7 @@ int str_cmp(struct str a, struct str b);
 
 /* The same with ASCII letters taken as lower case, in every locale. */
 bool str_is_nocase(struct str a, const char *z);
+bool str_is_one_of_nocase(struct str a, const char *const *words); /* words: ends with NULL */
 bool str_starts_nocase(struct str a, const char *prefix);
 int str_cmp_nocase(struct str a, struct str b);
 
