@@ -87,18 +87,6 @@ static bool call_value(struct bfcl_work *w, const struct py_node *n, struct bfcl
     return bfcl_dict(w->arena, pair, 1, out);
 }
 
-static bool items_value(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out)
-{
-    *out = (struct bfcl_value){.type = n->kind == PY_LIST ? BFCL_LIST : BFCL_TUPLE, .n = n->n};
-    out->items = arena_array(w->arena, n->n, sizeof *out->items);
-    for (size_t i = 0; i < n->n; i++) {
-        if (!value_of(w, n->children[i].node, &out->items[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool dict_value(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out)
 {
     struct bfcl_pair *pairs = arena_array(w->arena, n->n, sizeof *pairs);
@@ -123,7 +111,7 @@ static bool value_of(struct bfcl_work *w, const struct py_node *n, struct bfcl_v
         return n->left->kind == PY_CONSTANT && py_negate(w, &n->left->value, out);
     case PY_BINARY: return py_compute(w, n, out);
     case PY_LIST:
-    case PY_TUPLE: return items_value(w, n, out);
+    case PY_TUPLE: return py_items(w, n, value_of, out);
     case PY_DICT: return dict_value(w, n, out);
     case PY_CALL: return call_value(w, n, out);
     case PY_SUBSCRIPT:

@@ -378,12 +378,13 @@ static bool compute_unary(struct bfcl_work *w, const struct py_node *n, struct b
     }
 }
 
-static bool compute_items(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out)
+bool py_items(struct bfcl_work *w, const struct py_node *n, py_value_fn *value,
+              struct bfcl_value *out)
 {
     *out = (struct bfcl_value){.type = n->kind == PY_LIST ? BFCL_LIST : BFCL_TUPLE, .n = n->n};
     out->items = arena_array(w->arena, n->n, sizeof *out->items);
     for (size_t i = 0; i < n->n; i++) {
-        if (!py_compute(w, n->children[i].node, &out->items[i])) {
+        if (!value(w, n->children[i].node, &out->items[i])) {
             return false;
         }
     }
@@ -397,7 +398,7 @@ bool py_compute(struct bfcl_work *w, const struct py_node *n, struct bfcl_value 
     case PY_BINARY: return compute_binary(w, n, out);
     case PY_UNARY: return compute_unary(w, n, out);
     case PY_LIST:
-    case PY_TUPLE: return compute_items(w, n, out);
+    case PY_TUPLE: return py_items(w, n, py_compute, out);
     case PY_ELLIPSIS:
     case PY_FORMATTED:
     case PY_NAME:

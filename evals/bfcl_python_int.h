@@ -100,5 +100,10 @@ void py_print(struct bfcl_work *w, struct buf *out, const struct py_node *n);
 
 /* Arithmetic on constants. false: anything else is in it, or Python would raise an exception. */
 bool py_compute(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out);
+
+/* The value of a list or tuple, each item's by `value`; false when one has none. */
+typedef bool py_value_fn(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out);
+bool py_items(struct bfcl_work *w, const struct py_node *n, py_value_fn *value,
+              struct bfcl_value *out);
 bool py_negate(struct bfcl_work *w, const struct bfcl_value *v, struct bfcl_value *out);
 #endif
