@@ -67,6 +67,40 @@ static void add_section(struct buf *out, const struct comparison_result *c, size
     buf_free(&title);
 }
 
+static void add_seconds(struct buf *out, double ms, struct str unit)
+{
+    (void)unit;
+    double size = ms < 0 ? -ms : ms;
+    int64_t whole = (int64_t)(size + 0.5);
+    buf_addz(out, ms < 0 && whole > 0 ? "-" : "");
+    seconds_add(out, whole);
+}
+
+static void add_share(struct buf *out, double share, struct str unit)
+{
+    share_add(out, share);
+    buf_add(out, unit);
+}
+
+/* What a mean was and is, and by how much it changed; unit: of the means, NULL is none. */
+static void add_change(struct buf *out, const struct compared_mean *m,
+                       void (*add)(struct buf *out, double v, struct str unit), struct str unit,
+                       const char *of_change)
+{
+    const struct str none = {NULL, 0};
+    add(out, m->base, unit);
+    buf_addz(out, " → ");
+    add(out, m->head, unit);
+    buf_addz(out, ", change ");
+    add(out, m->change, none);
+    buf_addz(out, of_change);
+    buf_addz(out, " (95% interval ");
+    add(out, m->interval.low, none);
+    buf_addz(out, " to ");
+    add(out, m->interval.high, none);
+    buf_addz(out, ")\n");
+}
+
 static void add_success(struct buf *out, const struct comparison_result *c)
 {
     const struct compared_mean *m = &c->success;
@@ -74,16 +108,8 @@ static void add_success(struct buf *out, const struct comparison_result *c)
         return;
     }
     buf_addz(out, "success ");
-    share_add(out, m->base);
-    buf_addz(out, "% → ");
-    share_add(out, m->head);
-    buf_addz(out, "%, change ");
-    share_add(out, m->change);
-    buf_addz(out, " points (95% interval ");
-    share_add(out, m->interval.low);
-    buf_addz(out, " to ");
-    share_add(out, m->interval.high);
-    buf_fmt(out, ")\n%" PRId64 " of %" PRId64 " tasks fell, %" PRId64 " rose: exact McNemar p ",
+    add_change(out, m, add_share, STR("%"), " points");
+    buf_fmt(out, "%" PRId64 " of %" PRId64 " tasks fell, %" PRId64 " rose: exact McNemar p ",
             c->worse, c->both, c->better);
     stats_add(out, c->p_worse);
     buf_addz(out, " for worse, ");
@@ -115,24 +141,7 @@ static void add_cost(struct buf *out, const struct comparison_result *c)
         return;
     }
     buf_addz(out, "cost a trial ");
-    amount_add(out, m->base, c->currency);
-    buf_addz(out, " → ");
-    amount_add(out, m->head, c->currency);
-    buf_addz(out, ", change ");
-    amount_add(out, m->change, (struct str){NULL, 0});
-    buf_addz(out, " (95% interval ");
-    amount_add(out, m->interval.low, (struct str){NULL, 0});
-    buf_addz(out, " to ");
-    amount_add(out, m->interval.high, (struct str){NULL, 0});
-    buf_addz(out, ")\n");
-}
-
-static void add_seconds(struct buf *out, double ms)
-{
-    double size = ms < 0 ? -ms : ms;
-    int64_t whole = (int64_t)(size + 0.5);
-    buf_addz(out, ms < 0 && whole > 0 ? "-" : "");
-    seconds_add(out, whole);
+    add_change(out, m, amount_add, c->currency, "");
 }
 
 static void add_latency(struct buf *out, const struct comparison_result *c)
@@ -142,16 +151,7 @@ static void add_latency(struct buf *out, const struct comparison_result *c)
         return;
     }
     buf_addz(out, "time a trial ");
-    add_seconds(out, m->base);
-    buf_addz(out, " → ");
-    add_seconds(out, m->head);
-    buf_addz(out, ", change ");
-    add_seconds(out, m->change);
-    buf_addz(out, " (95% interval ");
-    add_seconds(out, m->interval.low);
-    buf_addz(out, " to ");
-    add_seconds(out, m->interval.high);
-    buf_addz(out, ")\n");
+    add_change(out, m, add_seconds, (struct str){NULL, 0}, "");
 }
 
 void verdict_add(struct buf *out, const struct comparison_result *c)
