@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANIFEST_BYTES_MAX = 16 << 20, RESULTS_BYTES_MAX = 1 << 30, FRACTION_DEN_MAX = 700 };
+enum { RESULTS_BYTES_MAX = 1 << 30, FRACTION_DEN_MAX = 700 };
 
 /* Of anything that is counted: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
 #define COUNT_MAX INT64_C(1000000000000)

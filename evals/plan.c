@@ -196,6 +196,19 @@ static void list_items(const struct eval_options *o, struct plan *p, struct plan
     }
 }
 
+/* The scripts of all tasks, whichever shard plays them: tasks in a row mostly share theirs. */
+static void list_scripts(const struct eval_options *o, struct plan *p)
+{
+    p->scripts = arena_array(p->arena, p->n, sizeof *p->scripts);
+    for (size_t i = 0; o->source == EVAL_FAKE && i < p->n; i++) {
+        const char *path = plan_script(o, p->items[i].task);
+        const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
+        if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
+            p->scripts[p->n_scripts++] = path;
+        }
+    }
+}
+
 /* Leaves the tasks of one shard, each with all its models and trials: they are dealt out in turn.
  */
 static int keep_shard(const struct eval_options *o, struct plan *p, struct err *e)
@@ -230,6 +243,7 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     p->items = arena_array(p->arena, p->n, sizeof *p->items);
     struct plan_item *sorted = arena_array(p->arena, tasks, sizeof *sorted);
     list_items(o, p, sorted);
+    list_scripts(o, p);
     qsort(sorted, tasks, sizeof *sorted, by_id);
     rc = check_clashes(sorted, tasks, e);
     if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
@@ -330,7 +344,7 @@ static int read_agent(const struct eval_options *o, struct plan *p, struct err *
     return rc;
 }
 
-static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
+int plan_check(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     const char *checked = NULL;
     int rc = check_source_options(o, p, e);
@@ -371,7 +385,6 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
     rc = rc != 0 ? rc : plan_list_models(o, out, e);
     rc = rc != 0 ? rc : make_items(o, out, e);
     rc = rc != 0 ? rc : read_agent(o, out, e);
-    rc = rc != 0 ? rc : check_source(o, out, e);
     if (rc != 0) {
         plan_free(out);
     }

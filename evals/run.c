@@ -1,9 +1,11 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
 #include "evals/run_int.h"
+#include "evals/runs.h"
 #include "kernel/drive/files.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,9 +40,15 @@ struct runner {
     size_t n_jobs;
     size_t n_running;
     size_t next; /* item that starts next */
+    size_t left; /* items that are still to start */
     size_t done;
+    size_t kept;      /* of those: by the run that this one goes on with */
+    uint64_t written; /* bytes of the journal, at the start */
     enum runner_state state;
     int64_t spent_nano;
+    size_t errors;
+    struct eval_cost costs[EVAL_CURRENCIES_MAX];
+    size_t n_costs;
     int code;
     struct err error;
 };
@@ -108,12 +116,44 @@ static void count_cost(struct runner *r, const struct eval_trial *t)
         buf_addz(&text, " are spent, --max-cost is ");
         money_add(&text, r->o->max_cost_nano, STR("USD"));
     }
-    if (text.n > 0 && r->next < r->plan.n) {
-        buf_fmt(&text, "; %zu of %zu trials were not started", r->plan.n - r->next, r->plan.n);
+    if (text.n > 0 && r->left > 0) {
+        buf_fmt(&text, "; %zu of %zu trials were not started", r->left, r->plan.n);
         r->state = RUNNER_SPENT;
         r->report->stopped = arena_str(r->report->arena, buf_str(&text));
     }
     buf_free(&text);
+}
+
+/* What progress tells of costs: currencies beyond what there is room for are left out. */
+static void sum_cost(struct runner *r, const struct eval_trial *t)
+{
+    struct str currency = t->result.currency.n == 0 ? STR("USD") : t->result.currency;
+    size_t i = 0;
+    while (i < r->n_costs && !str_eq(r->costs[i].currency, currency)) {
+        i++;
+    }
+    if (t->result.cost_nano < 0 || i == EVAL_CURRENCIES_MAX) {
+        return;
+    }
+    if (i == r->n_costs) {
+        r->costs[r->n_costs++] = (struct eval_cost){arena_str(r->report->arena, currency), 0};
+    }
+    r->costs[i].nano += t->result.cost_nano;
+}
+
+static void tell_progress(struct runner *r, const struct eval_trial *t)
+{
+    sum_cost(r, t);
+    r->errors += t->verdict.outcome == EVAL_ERROR ? 1 : 0;
+    struct eval_progress p = {.done = r->done,
+                              .total = r->plan.n,
+                              .kept = r->kept,
+                              .errors = r->errors,
+                              .costs = r->costs,
+                              .n_costs = r->n_costs};
+    if (r->o->progress != NULL) {
+        r->o->progress(r->o->ctx, &p);
+    }
 }
 
 /* Judges a trial that is over and keeps its result, unless it was cancelled or could not be kept.
@@ -121,39 +161,48 @@ static void count_cost(struct runner *r, const struct eval_trial *t)
 static void keep(struct job *job)
 {
     struct runner *r = job->r;
-    struct eval_trial *t = &r->report->trials[job->item];
+    struct eval_trial t;
     struct err e = {0};
-    int rc = trial_finish(job->trial, r->report->arena, t, &e);
+    int rc = trial_finish(job->trial, r->report->arena, &t, &e);
     job->trial = NULL;
     r->n_running--;
-    if (rc == 0 && t->verdict.outcome != EVAL_NONE) {
-        rc = journal_trial(r, t, &e);
+    if (rc == 0 && t.verdict.outcome != EVAL_NONE) {
+        rc = journal_trial(r, &t, &e);
     }
     if (rc != 0) {
-        t->verdict.outcome = EVAL_NONE;
         broken(r, rc, &e);
     }
-    if (t->verdict.outcome == EVAL_NONE) {
+    if (rc != 0 || t.verdict.outcome == EVAL_NONE) {
         return;
     }
+    r->report->trials[job->item] = t;
     r->done++;
-    count_cost(r, t);
-    r->report->recorded += t->recorded ? 1 : 0;
-    if (r->o->progress != NULL) {
-        const char *task = t->task.p; /* arena_str ends it with a NUL */
-        r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t->verdict.outcome));
-    }
+    count_cost(r, &t);
+    r->report->recorded += t.recorded ? 1 : 0;
+    tell_progress(r, &t);
 }
 
 static void on_trial(void *ctx);
 
+/* Whether the run that this one goes on with has the item's result: what ended in an error is tried
+ * again. */
+static bool is_settled(const struct runner *r, size_t item)
+{
+    enum eval_outcome o = r->report->trials[item].verdict.outcome;
+    return o == EVAL_PASS || o == EVAL_FAIL;
+}
+
 static void start_next(struct job *job)
 {
     struct runner *r = job->r;
+    while (r->next < r->plan.n && is_settled(r, r->next)) {
+        r->next++;
+    }
     if (r->state != RUNNER_GOING || r->next == r->plan.n) {
         return;
     }
     job->item = r->next++;
+    r->left--;
     r->n_running++;
     job->trial = trial_new(r->loop, r->o, &r->plan, &r->plan.items[job->item], r->report->out,
                            on_trial, job);
@@ -192,14 +241,14 @@ static size_t jobs_of(const struct runner *r)
     size_t each = FILES_PER_TRIAL + (r->o->agent != NULL ? FILES_PER_AGENT : 0);
     size_t fit = (files > FILES_SPARE ? files - FILES_SPARE : 0) / each + 1;
     jobs = jobs < fit ? jobs : fit;
-    return jobs < r->plan.n ? jobs : r->plan.n;
+    return jobs < r->left ? jobs : r->left;
 }
 
 /* Fewer jobs are told to who wants to know. */
 static void tell_jobs(const struct runner *r)
 {
     const struct limiter_options *o = r->o->live == NULL ? NULL : &r->o->live->limiter;
-    size_t wanted = (size_t)r->o->jobs < r->plan.n ? (size_t)r->o->jobs : r->plan.n;
+    size_t wanted = (size_t)r->o->jobs < r->left ? (size_t)r->o->jobs : r->left;
     struct buf text = {0};
     if (o == NULL || o->tell == NULL || r->n_jobs == wanted) {
         return;
@@ -249,13 +298,15 @@ static void close_gaps(struct eval_report *report)
     report->n = n;
 }
 
-/* Appends to the message what is safe on disk. */
+/* Appends to the message what is safe on disk, and how to go on. */
 static void tell_what_stays(const struct runner *r, struct err *e)
 {
     size_t n = strlen(e->message);
     struct buf more = {0};
-    buf_fmt(&more, "; the %zu finished trial%s in %s/trials.jsonl", r->done,
-            r->done == 1 ? " is" : "s are", r->report->out);
+    buf_fmt(&more,
+            "; the %zu finished trial%s in %s/trials.jsonl, and the same command with --resume "
+            "goes on",
+            r->done, r->done == 1 ? " is" : "s are", r->report->out);
     if (r->done > 0 && n + more.n < sizeof e->message) {
         memcpy(e->message + n, more.p, more.n);
         e->message[n + more.n] = '\0';
@@ -263,28 +314,64 @@ static void tell_what_stays(const struct runner *r, struct err *e)
     buf_free(&more);
 }
 
-static int run_trials(struct runner *r, struct err *e)
+/* ---- going on ---- */
+
+/* A line of the journal: the last one of a trial counts. */
+static void on_line(void *ctx, size_t item, const struct eval_trial *t, struct str text,
+                    uint64_t at)
 {
-    struct arena *scratch = r->report->arena;
-    const char *path = path_join(scratch, r->report->out, "trials.jsonl");
-    int rc = appender_open(path, APPEND_NEW, &r->journal, e);
-    if (rc != 0) {
-        return rc;
+    struct runner *r = ctx;
+    struct eval_trial *kept = &r->report->trials[item];
+    struct err e;
+    (void)at;
+    bool was = is_settled(r, item);
+    int rc = run_trial_read(r->report->arena, "trials.jsonl", 0, text, kept, &e);
+    (void)rc; /* it was read a moment ago */
+    kept->file = arena_cstr(r->report->arena, str_of(r->plan.items[item].task->path));
+    r->left += (was ? 1 : 0) - (is_settled(r, item) ? 1 : 0);
+    count_cost(r, t);
+    sum_cost(r, t);
+}
+
+/* Takes over what the run has done. Results that are there are of what had ended then: as long as
+ * more is done, the journal counts. */
+static int take_over(struct runner *r, const char *journal, const char *results, struct err *e)
+{
+    int rc = journal_read(&r->plan, journal, on_line, r, &r->written, e);
+    r->done = r->kept = r->plan.n - r->left;
+    if (rc == 0 && r->left > 0 && path_exists(results) && remove(results) != 0) {
+        rc = err_at(e, ERR_IO, results, 0, 0, "cannot be removed to be written anew");
     }
-    r->report->n = r->plan.n;
-    r->report->trials = arena_array(scratch, r->plan.n, sizeof *r->report->trials);
+    return rc;
+}
+
+static int run_trials(struct runner *r, bool goes_on, struct err *e)
+{
+    struct arena *arena = r->report->arena;
+    const char *results = path_join(arena, r->report->out, "results.jsonl");
+    int rc = 0;
+    r->report->n = r->left = r->plan.n;
+    r->report->trials = arena_array(arena, r->plan.n, sizeof *r->report->trials);
     for (size_t i = 0; i < r->plan.n; i++) {
         r->report->trials[i].verdict.outcome = EVAL_NONE;
     }
-    run_loop(r);
+    if (goes_on) {
+        rc = take_over(r, path_join(arena, r->report->out, "trials.jsonl"), results, e);
+    }
+    if (rc == 0 && r->left > 0 && r->state == RUNNER_GOING) {
+        run_loop(r);
+    }
     struct err closing = {0};
-    rc = appender_close(r->journal, &closing);
+    int closed = appender_close(r->journal, &closing);
     if (rc != 0) {
-        broken(r, rc, &closing);
+        return rc;
+    }
+    if (closed != 0) {
+        broken(r, closed, &closing);
     }
     close_gaps(r->report);
     r->report->interrupted = r->state == RUNNER_INTERRUPTED;
-    if (r->code == 0) {
+    if (r->code == 0 && !path_exists(results)) {
         r->code = rundir_results(r->report, &r->error);
     }
     if (r->code != 0 && e != NULL) {
@@ -294,19 +381,39 @@ static int run_trials(struct runner *r, struct err *e)
     return r->code;
 }
 
+/* Makes the run directory or finds it, and runs what is to run. */
+static int run_plan(struct runner *r, struct eval_options *o, struct err *e)
+{
+    struct arena *arena = r->report->arena;
+    struct rundir dir = {NULL, NULL};
+    const char *there = o->resume ? rundir_find(o, &r->plan, arena) : NULL;
+    if (there != NULL && o->how.mode == CASSETTE_NEW) {
+        o->how.mode = CASSETTE_ONCE; /* the kill may have come between a cassette and its line */
+    }
+    int rc = plan_check(o, &r->plan, e);
+    if (rc == 0) {
+        rc = there != NULL ? rundir_open(o, &r->plan, there, arena, &dir, e)
+                           : rundir_make(o, &r->plan, arena, &dir, e);
+    }
+    if (rc == 0) {
+        r->report->out = dir.path;
+        r->journal = dir.journal;
+        rc = run_trials(r, there != NULL, e);
+    }
+    return rc;
+}
+
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e)
 {
-    struct runner r = {.o = o};
+    struct eval_options own = *o;
+    struct runner r = {.o = &own};
     int rc = plan_make(o, &r.plan, e);
     if (rc != 0) {
         return rc;
     }
     r.report = mem_zero(sizeof *r.report);
     r.report->arena = arena_new();
-    rc = rundir_make(o, &r.plan, r.report->arena, &r.report->out, e);
-    if (rc == 0) {
-        rc = run_trials(&r, e);
-    }
+    rc = run_plan(&r, &own, e);
     plan_free(&r.plan);
     if (rc != 0) {
         eval_report_free(r.report);

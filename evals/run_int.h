@@ -59,15 +59,19 @@ struct plan {
     size_t n_tags;
     struct plan_item *items; /* in the order of the sets, then the models, then the trials */
     size_t n;
+    const char **scripts; /* that are played, in the order of the tasks, of all shards */
+    size_t n_scripts;
     bool several;               /* a task has more than one trial */
     struct toolset *no_tools;   /* for tasks without tools */
     struct agent_command agent; /* n 0 = our own loop is what is evaluated */
     struct agents *agents;      /* while it runs: the program and its server; else NULL */
 };
 
-/* Loads the sets and checks everything that can be checked before anything is run. Errors as
- * eval_run. */
+/* Loads the sets and lists what is to be run. Errors as eval_run. */
 int plan_make(const struct eval_options *o, struct plan *out, struct err *e) MUST_CHECK;
+/* Checks what its source needs, as far as can be told before anything is run. Errors as eval_run.
+ */
+int plan_check(const struct eval_options *o, const struct plan *p, struct err *e) MUST_CHECK;
 void plan_free(struct plan *p);
 
 /* The trial's trace, relative to the run directory, and its cassette's path with `mark` before the
@@ -124,12 +128,50 @@ int64_t expected_calls(const struct golden_expect *x);
 
 /* ---- the run directory ---- */
 
-/* Makes the run directory (with its traces/) and writes the manifest; *dir is in arena. */
+enum { MANIFEST_BYTES_MAX = 16 << 20 };
+
+/* One that a run writes: nobody else does as long as its journal is open. */
+struct rundir {
+    const char *path;
+    struct appender *journal;
+};
+
+/* Makes the run directory (with its traces/) and writes the manifest; texts are in arena. On errors
+ * the journal is closed. */
 int rundir_make(const struct eval_options *o, const struct plan *plan, struct arena *arena,
-                const char **dir, struct err *e) MUST_CHECK;
+                struct rundir *out, struct err *e) MUST_CHECK;
+
+/* The run directory that there is to go on with, in arena; NULL = there is none. */
+const char *rundir_find(const struct eval_options *o, const struct plan *plan, struct arena *arena);
+
+/* Opens that one. Errors as manifest_check; ERR_IO: another run writes it. */
+int rundir_open(const struct eval_options *o, const struct plan *plan, const char *path,
+                struct arena *arena, struct rundir *out, struct err *e) MUST_CHECK;
 
 /* Makes the new run directory `dir` with its traces/. ERR_EXISTS: there is something in it. */
 int rundir_new(const char *dir, struct arena *arena, struct err *e) MUST_CHECK;
+
+/* ---- manifest.c ---- */
+
+int manifest_write(const struct eval_options *o, const struct plan *plan, const char *path,
+                   struct err *e) MUST_CHECK;
+
+/* ERR_INPUT: the manifest at `path` is that of another run; names the first difference. */
+int manifest_check(const struct eval_options *o, const struct plan *plan, const char *path,
+                   struct err *e) MUST_CHECK;
+
+/* ---- the journal of a run that goes on ---- */
+
+/* Calls line(ctx, item, trial, text, at) for each whole line of the journal at `path`, in order:
+ * which item of the plan it is of, and the byte that it begins at; the trial is valid only
+ * meanwhile. Then cuts off a torn last line. *bytes gets how long it is. ERR_INPUT with the line:
+ * one is damaged, or of no trial of the plan. */
+int journal_read(const struct plan *plan, const char *path,
+                 void (*line)(void *ctx, size_t item, const struct eval_trial *t, struct str text,
+                              uint64_t at),
+                 void *ctx, uint64_t *bytes, struct err *e) MUST_CHECK;
+
+/* ---- results ---- */
 
 /* Writes results.jsonl. */
 int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;

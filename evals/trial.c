@@ -124,6 +124,9 @@ static int start_agent(struct trial *t, struct agents *all)
                                  STR_FMT(str_slice(trace, from, trace.n - strlen(".jsonl"))))
                         .p;
     o.stderr_path = path_join(t->arena, t->dir, o.stderr_name);
+    if (t->o->resume) {
+        (void)remove(o.stderr_path);
+    }
     for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
         struct str url = t->o->upstream[f];
         o.upstream[f] = base_url(t, url.n > 0 ? url : str_of(endpoint_provider_url(f)));
@@ -187,6 +190,9 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     }
     if (o->source == EVAL_RECORD) {
         t->recording = plan_cassette(item, ".failed", t->arena);
+    }
+    if (o->resume) {
+        (void)remove(t->trace_path); /* of a try that was killed */
     }
     if (start(t, plan) != 0) {
         loop_defer(loop, tell_done, t);

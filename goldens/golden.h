@@ -97,6 +97,11 @@ struct golden_set {
 int golden_load(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
 void golden_free(struct golden_set *s); /* NULL allowed */
 
+/* Calls found(ctx, path) for each tool file that the set's tasks name, once, in order of first use.
+ */
+void golden_tool_files(const struct golden_set *s, void (*found)(void *ctx, const char *path),
+                       void *ctx);
+
 /* The same for checking: goes on behind a mistake in a task, each to `wrong`. The set holds the
  * tasks that are right, perhaps none. Never NULL; owned by the caller. */
 struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
