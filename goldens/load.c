@@ -234,6 +234,7 @@ int golden_task_read(struct golden_loaded *l, const struct val *v,
     out->system = def->system;
     out->budget = def->budget;
     out->trials = def->trials;
+    out->judge = l->judge;
     int rc = doc_keys(d, v, "a task", keys, e);
     rc = rc != 0 ? rc : load_word(d, v, "id", ID_BYTES_MAX, &out->id, e);
     rc = rc != 0 ? rc : load_prompt(d, v, out, e);
@@ -371,7 +372,14 @@ static int load_model(struct doc d, const struct val *v, struct golden_model *ou
     return rc;
 }
 
-/* The matrix of models. Names become folders, so capitals do not tell two apart. */
+/* A name may stand with two providers. Names become folders, so capitals do not tell two apart. */
+static bool same_model(const struct golden_model *a, const struct golden_model *b)
+{
+    bool apart = a->provider.n > 0 && b->provider.n > 0 && !str_eq(a->provider, b->provider);
+    return str_cmp_nocase(a->name, b->name) == 0 && !(apart && str_eq(a->name, b->name));
+}
+
+/* The matrix of models. */
 static int load_models(struct golden_loaded *l, const struct val *root, struct err *e)
 {
     const struct val *list = NULL;
@@ -389,8 +397,10 @@ static int load_models(struct golden_loaded *l, const struct val *root, struct e
         struct golden_model *m = &s->models[s->n_models++];
         rc = load_model(l->doc, &list->items[i], m, e);
         for (size_t j = 0; j < i && rc == 0; j++) {
-            if (str_cmp_nocase(s->models[j].name, m->name) == 0) {
-                rc = doc_fail(l->doc, &list->items[i], e, "the model \"%.*s\" stands here twice",
+            if (same_model(&s->models[j], m)) {
+                rc = doc_fail(l->doc, &list->items[i], e,
+                              "the model \"%.*s\" stands here twice: expected each once, or with "
+                              "a provider of its own each time",
                               STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
             }
         }
@@ -508,6 +518,7 @@ static int load_include(struct golden_loaded *l, const struct val *v, struct err
     l->doc = outer.doc;
     l->dir = outer.dir;
     l->within = outer.within;
+    l->judge = outer.judge;
     l->set.models = outer.set.models;
     l->set.n_models = outer.set.n_models;
     return rc;
@@ -538,7 +549,7 @@ static int load_includes(struct golden_loaded *l, const struct val *root, struct
 static int load_set(struct golden_loaded *l, const struct val *root, size_t first, struct err *e)
 {
     static const char *const keys[] = {"version", "name",    "defaults", "tasks",
-                                       "models",  "include", NULL};
+                                       "models",  "include", "judge",    NULL};
     struct golden_set *s = &l->set;
     struct str name = {0};
     bool included = l->within->by != NULL;
@@ -546,6 +557,7 @@ static int load_set(struct golden_loaded *l, const struct val *root, size_t firs
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
     rc = rc != 0 ? rc : load_models(l, root, e);
+    rc = rc != 0 ? rc : golden_judge_load(l, root, e);
     if (rc != 0) {
         return rc;
     }

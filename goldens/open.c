@@ -85,6 +85,7 @@ struct file {
     const char *path;
     const char *dir;
     struct golden_defaults def;
+    struct golden_judge *judge;
 };
 
 struct record {
@@ -97,7 +98,8 @@ struct record {
     uint32_t line;
     uint32_t column;
     uint16_t trials;
-    uint16_t n_turns;
+    uint16_t n_turns : 15;
+    uint16_t rubric : 1;
 };
 
 struct golden_opened {
@@ -194,9 +196,11 @@ static int load_task(struct golden_loaded *l, struct item item, const struct fil
     struct doc doc = l->doc;
     const char *dir = l->dir;
     struct golden_answer *answers = l->answers;
+    struct golden_judge *judge = l->judge;
     t->arena = arena;
     l->doc = (struct doc){arena, file->path};
     l->dir = file->dir;
+    l->judge = file->judge;
     l->answers = NULL;
     l->own_tools = NULL;
     int rc = read_item(l->opened, item, arena, &v, e);
@@ -206,6 +210,7 @@ static int load_task(struct golden_loaded *l, struct item item, const struct fil
     l->doc = doc;
     l->dir = dir;
     l->answers = answers;
+    l->judge = judge;
     l->own_tools = NULL;
     if (rc != 0) {
         golden_task_free(&t->task);
@@ -293,6 +298,7 @@ static void add_record(struct golden_loaded *l, struct item item, const struct o
         .column = t->column,
         .trials = (uint16_t)t->trials,
         .n_turns = (uint16_t)t->n_turns,
+        .rubric = golden_answer_rubric(t->expect.answer) != NULL,
     };
     l->set.n_tasks++;
 }
@@ -303,7 +309,7 @@ int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t f
     struct golden_opened *o = l->opened;
     int rc = 0;
     o->files = room(o->files, o->n_files, &o->cap_files, sizeof *o->files);
-    o->files[o->n_files++] = (struct file){l->doc.file, l->dir, *def};
+    o->files[o->n_files++] = (struct file){l->doc.file, l->dir, *def, l->judge};
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
         struct own_task *own = NULL;
         struct item item = {.v = tasks->items == NULL ? NULL : &tasks->items[i]};
@@ -326,8 +332,10 @@ struct golden_entry golden_entry(const struct golden_set *s, size_t i)
     assert(i < s->n_tasks);
     if (s->tasks != NULL) {
         const struct golden_task *t = &s->tasks[i];
-        return (struct golden_entry){t->id,     t->tags,   t->n_tags,  t->path, t->line,
-                                     t->column, t->trials, t->n_turns, t->fake, t->tools};
+        return (struct golden_entry){
+            t->id,   t->tags,   t->n_tags, t->path,
+            t->line, t->column, t->trials, t->n_turns,
+            t->fake, t->tools,  t->judge,  golden_answer_rubric(t->expect.answer) != NULL};
     }
     const struct golden_opened *o = ((const struct golden_loaded *)s)->opened;
     const struct record *r = &o->records[i];
@@ -342,5 +350,7 @@ struct golden_entry golden_entry(const struct golden_set *s, size_t i)
         .n_turns = r->n_turns,
         .fake = r->fake,
         .tools = r->tools,
+        .judge = o->files[r->file].judge,
+        .rubric = r->rubric != 0,
     };
 }

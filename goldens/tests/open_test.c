@@ -72,6 +72,9 @@ static const struct {
     {HEAD "tasks:\n- {id: a, prompt: one, tags: [x, y]}\n- {id: b, prompt: p, tags: ['x,y']}\n"
           "- {id: c, prompt: p, tags: [x, y]}\n- {id: d, prompt: p, tags: []}\n",
      NULL},
+    {HEAD "judge: {model: m}\ntasks:\n- {id: a, prompt: p, expect: {answer: {rubric: good}}}\n"
+          "- {id: b, prompt: p}\n",
+     NULL},
     {HEAD "tasks: []\n", "found 0"},
     {HEAD "tasks: {a: 1}\n", "must be a list"},
     {HEAD "tasks: [5, {id: a, prompt: p}]\n", "expected a map for a task"},

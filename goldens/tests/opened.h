@@ -89,6 +89,7 @@ static inline void opened_add_task(struct buf *out, const struct golden_task *t)
     json_put_int(out, "cost_nano", t->budget.cost_nano);
     json_put_int(out, "calls", t->budget.calls);
     json_put_int(out, "calls_per_reply", t->budget.calls_per_reply);
+    json_put_text_or_null(out, "judge", t->judge == NULL ? STR("") : t->judge->model);
     opened_add_value(out, "fake_at", t->fake_at);
     opened_add_value(out, "at", t->at);
     opened_add_tools(out, t->tools);
@@ -100,7 +101,8 @@ static inline bool opened_same_entry(struct golden_entry a, const struct golden_
     bool same = str_eq(a.id, t->id) && a.n_tags == t->n_tags && strcmp(a.path, t->path) == 0 &&
                 a.line == t->line && a.column == t->column && a.trials == t->trials &&
                 a.n_turns == t->n_turns && str_eq(str_of(a.fake), str_of(t->fake)) &&
-                (a.fake == NULL) == (t->fake == NULL) &&
+                (a.fake == NULL) == (t->fake == NULL) && a.judge == t->judge &&
+                a.rubric == (golden_answer_rubric(t->expect.answer) != NULL) &&
                 (a.tools == NULL ? val_is(val_get(t->at, "tools"), VAL_ARRAY) : true);
     for (size_t i = 0; same && i < a.n_tags; i++) {
         same = str_eq(a.tags[i], t->tags[i]);
