@@ -161,7 +161,9 @@ static void start_session(struct rig *r)
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
-                                        .key_from = rig_is_live(r) ? r->live.key_from : STR(""),
+                                        .key_from = !rig_is_live(r)     ? STR("")
+                                                    : o->key_from.n > 0 ? o->key_from
+                                                                        : r->live.key_from,
                                         .headers = r->live.headers,
                                         .n_headers = r->live.n_headers,
                                         .used = rig_is_live(r) ? on_used : NULL,

@@ -34,6 +34,7 @@ struct rig_options {
     const struct prices *prices; /* what the model may cost; NULL = as shipped */
     struct str base_url;         /* n 0 = the provider's own */
     struct str api_key;          /* n 0 = none */
+    struct str key_from;         /* as in endpoint_options; n 0 = as `live` says */
     const struct live_settings
         *live; /* NULL = the defaults. The loop was prepared with it (live_prepare) */
     /* In a replay what its cassette's first request has counts where these leave it open. */

@@ -1,6 +1,7 @@
 #include "evals/run_int.h"
 
 #include "kernel/base/hash.h"
+#include "kernel/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@ struct trial {
     struct arena *arena;
     struct loop *loop;
     const struct eval_options *o;
+    const struct plan *plan;
     const struct plan_item *item;
     const char *dir;        /* the run directory */
     const char *trace;      /* relative to it */
@@ -57,7 +59,9 @@ static void on_done(void *ctx)
 /* What a trial is called where nothing else names it: its seed and run id come from it. */
 static struct str identity(struct trial *t)
 {
-    return arena_printf(t->arena, "%.*s#%" PRId64, STR_FMT(t->item->task->id), t->item->trial);
+    struct str label = t->plan->n_models > 1 ? t->item->model->label : STR("");
+    return arena_printf(t->arena, "%.*s#%" PRId64 "%s%.*s", STR_FMT(t->item->task->id),
+                        t->item->trial, label.n > 0 ? "@" : "", STR_FMT(label));
 }
 
 /* 0 = the rig chooses one. */
@@ -89,16 +93,26 @@ static struct str base_url(const struct trial *t, struct str from)
     return s;
 }
 
-/* The command that records anew, for this task alone. */
+/* The command that records anew, for this task and model alone. */
 static struct str mend_task(const struct trial *t)
 {
     const char *verb = "assay eval ";
-    struct str mend = str_of(t->o->mend);
-    if (t->o->task != NULL || !str_starts(mend, verb)) {
-        return mend;
+    const char *all = t->o->mend_trial != NULL ? t->o->mend_trial : t->o->mend;
+    struct str label = t->item->model->label;
+    struct buf mend = {0};
+    if (!str_starts(str_of(all), verb)) {
+        return str_of(all);
     }
-    return arena_printf(t->arena, "%s--task %.*s %s", verb, STR_FMT(t->item->task->id),
-                        t->o->mend + strlen(verb));
+    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->item->task->id));
+    if (label.n > 0) {
+        buf_addz(&mend, "--model ");
+        text_add_word(&mend, label);
+        buf_char(&mend, ' ');
+    }
+    buf_addz(&mend, all + strlen(verb));
+    struct str made = arena_str(t->arena, buf_str(&mend));
+    buf_free(&mend);
+    return made;
 }
 
 static int start_agent(struct trial *t, struct agents *all)
@@ -120,6 +134,8 @@ static int start_agent(struct trial *t, struct agents *all)
 static int start(struct trial *t, const struct plan *plan)
 {
     const struct golden_task *task = t->item->task;
+    const struct plan_model *model = t->item->model;
+    const struct eval_endpoint *endpoint = &plan->endpoints[plan_format(model)];
     struct str name = identity(t);
     t->options = (struct rig_options){.source = t->o->source,
                                       .path = t->recording != NULL        ? t->recording
@@ -131,11 +147,12 @@ static int start(struct trial *t, const struct plan *plan)
                                       .prompt = task->prompt,
                                       .system = task->system,
                                       .budget = task->budget,
-                                      .model = str_of(t->o->model),
-                                      .provider = str_of(t->o->provider),
+                                      .model = model->name,
+                                      .provider = model->provider,
                                       .prices = t->o->prices,
-                                      .base_url = base_url(t, str_of(t->o->base_url)),
-                                      .api_key = str_of(t->o->api_key),
+                                      .base_url = base_url(t, str_of(endpoint->base_url)),
+                                      .api_key = str_of(endpoint->api_key),
+                                      .key_from = endpoint->key_from,
                                       .live = t->o->live,
                                       .stream = t->o->stream,
                                       .temperature = str_of(t->o->temperature),
@@ -158,6 +175,7 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->arena = arena_new();
     t->loop = loop;
     t->o = o;
+    t->plan = plan;
     t->item = item;
     t->done = done;
     t->ctx = ctx;
@@ -165,10 +183,10 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
     if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
-        t->cassette = plan_cassette(o, item, "", t->arena);
+        t->cassette = plan_cassette(item, "", t->arena);
     }
     if (o->source == EVAL_RECORD) {
-        t->recording = plan_cassette(o, item, ".failed", t->arena);
+        t->recording = plan_cassette(item, ".failed", t->arena);
     }
     if (start(t, plan) != 0) {
         loop_defer(loop, tell_done, t);
@@ -217,7 +235,7 @@ static void settle_refused(const struct trial *t, struct arena *arena, struct ev
         problem = missing_cassette(t, arena);
     }
     out->result.status = code == ERR_MISS ? RUN_CASSETTE_MISS : RUN_MODEL_ERROR;
-    out->model = arena_str(arena, str_of(t->o->model));
+    out->model = arena_str(arena, t->item->model->label);
     make_error(out, code, problem);
 }
 
@@ -289,6 +307,9 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     out->model = arena_str(arena, run->model);
     out->trace = arena_str(arena, str_of(t->trace));
     keep_calls(arena, run, out);
+    if (t->plan->n_models > 1 && t->item->model->label.n > 0) {
+        out->model = arena_str(arena, t->item->model->label); /* which tells two apart */
+    }
     struct eval_run judged = {out->calls, out->n_calls, out->model, out->result};
     eval_judge(t->item->task, &judged, arena, &out->verdict);
     if (out->verdict.outcome == EVAL_NONE) {

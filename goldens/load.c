@@ -351,7 +351,14 @@ static int load_model(struct doc d, const struct val *v, struct golden_model *ou
     return rc;
 }
 
-/* The matrix of models. Names become folders, so capitals do not tell two apart. */
+/* A name may stand with two providers. Names become folders, so capitals do not tell two apart. */
+static bool same_model(const struct golden_model *a, const struct golden_model *b)
+{
+    bool apart = a->provider.n > 0 && b->provider.n > 0 && !str_eq(a->provider, b->provider);
+    return str_cmp_nocase(a->name, b->name) == 0 && !(apart && str_eq(a->name, b->name));
+}
+
+/* The matrix of models. */
 static int load_models(struct golden_loaded *l, const struct val *root, struct err *e)
 {
     const struct val *list = NULL;
@@ -369,8 +376,10 @@ static int load_models(struct golden_loaded *l, const struct val *root, struct e
         struct golden_model *m = &s->models[s->n_models++];
         rc = load_model(l->doc, &list->items[i], m, e);
         for (size_t j = 0; j < i && rc == 0; j++) {
-            if (str_cmp_nocase(s->models[j].name, m->name) == 0) {
-                rc = doc_fail(l->doc, &list->items[i], e, "the model \"%.*s\" stands here twice",
+            if (same_model(&s->models[j], m)) {
+                rc = doc_fail(l->doc, &list->items[i], e,
+                              "the model \"%.*s\" stands here twice: expected each once, or with "
+                              "a provider of its own each time",
                               STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
             }
         }
