@@ -58,7 +58,7 @@ static bool is_for_replay(const char *word, int *words)
 
 void mend_trial(struct buf *out, int argc, char **argv)
 {
-    static const char *const chosen[] = {"--task", "--model", "--filter", NULL};
+    static const char *const chosen[] = {"--task", "--model", "--filter", "--shard", NULL};
     char **kept = mem_alloc(((size_t)argc + 1) * sizeof *kept);
     int n = 0;
     bool words_only = false;

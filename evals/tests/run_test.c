@@ -387,6 +387,22 @@ static void chosen_tasks_are_run_alone(void)
     end();
 }
 
+static void check_refused(struct eval_options o, const char *out, int code, const char *message)
+{
+    struct eval_report *r = NULL;
+    struct err e = {0};
+    char text[1600];
+    o.jobs = 1;
+    o.out = out;
+    int rc = eval_run(&o, &r, &e);
+    err_text(&e, text, sizeof text);
+    CU_ASSERT_EQUAL(rc, code);
+    if (strstr(text, message) == NULL) {
+        CHECK_TEXT(text, message);
+    }
+    CU_ASSERT(!path_exists(out));
+}
+
 /* What is refused before anything is run: the code, a part of the message, no run directory. */
 static void refuses_before_running(void)
 {
@@ -449,19 +465,7 @@ static void refuses_before_running(void)
         {{.sets = &set, .n_sets = 1, .trials = 1000000}, ERR_LIMIT, "--trials"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct eval_options o = cases[i].o;
-        struct eval_report *r = NULL;
-        struct err e = {0};
-        char text[1600];
-        o.jobs = 1;
-        o.out = out;
-        int rc = eval_run(&o, &r, &e);
-        err_text(&e, text, sizeof text);
-        CU_ASSERT_EQUAL(rc, cases[i].code);
-        if (strstr(text, cases[i].message) == NULL) {
-            CHECK_TEXT(text, cases[i].message);
-        }
-        CU_ASSERT(!path_exists(out));
+        check_refused(cases[i].o, out, cases[i].code, cases[i].message);
     }
     end();
 }
