@@ -372,6 +372,7 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
     rc = rc != 0 ? rc : make_items(o, out, e);
     rc = rc != 0 ? rc : read_agent(o, out, e);
     rc = rc != 0 ? rc : check_source(o, out, e);
+    rc = rc != 0 ? rc : plan_check_judges(o, out, e);
     if (rc != 0) {
         plan_free(out);
     }
