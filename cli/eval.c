@@ -30,7 +30,10 @@ static const char help_model[] =
     "  --model NAME        may be repeated: each task is run with each. Else those of the set's\n"
     "                      `models`, or MODEL. NAME@PROVIDER: one that the set has with several\n"
     "  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  --seed N\n"
-    "                      as for assay run; {task} in the URL stands for the task's id\n";
+    "                      as for assay run; {task} in the URL stands for the task's id\n"
+    "  --judge NAME        the model that judges answers by a rubric, instead of the set's "
+    "`judge`.\n"
+    "                      Asked after the run and recorded with it; its cost is told apart\n";
 
 static const char help_agent[] =
     "\n"
@@ -172,6 +175,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"json", OPTION_FLAG, &q->json, 0, 0},
         {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
         {"model", OPTION_LIST, &q->models, 0, 0},
+        {"judge", OPTION_NAME, &o->judge, 0, 0},
         {"base-url", OPTION_NAME, &q->base_url, 0, 0},
         {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
         {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
@@ -216,6 +220,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : check_models(&q->models, e);
+    rc = rc != 0 ? rc : text_check("judge", o->judge, e);
     rc = rc != 0 ? rc : text_check("agent", o->agent, e);
     rc = rc != 0 ? rc : check_agent(o, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);

@@ -43,6 +43,7 @@ struct eval_run {
     size_t n_calls;
     struct str model; /* for messages */
     struct run_result result;
+    struct golden_verdicts verdicts; /* of judges, on its answer */
 };
 
 /* A ratio as an exact fraction; den 0 = null. */
@@ -176,6 +177,7 @@ struct eval_options {
     int (*endpoint)(void *ctx, enum wire_format f, struct eval_endpoint *out, struct err *e);
     void *endpoint_ctx;
     const struct live_settings *live; /* NULL = the defaults */
+    const char *judge;                /* the model that judges by rubrics; NULL = as the set says */
     bool stream;
     const char *temperature; /* number text; NULL = not sent */
     int64_t max_tokens;      /* 0 = not sent */
@@ -207,6 +209,17 @@ struct eval_options {
     void *ctx;
 };
 
+/* What a judge was asked about a trial's answer. */
+struct eval_judged {
+    int64_t asked;    /* rubrics; 0 = nobody was asked */
+    struct str model; /* the judge */
+    struct golden_verdict *verdicts;
+    size_t n_verdicts; /* fewer than asked where the judge gave none */
+    struct usage usage;
+    int64_t cost_nano; /* -1 = unknown */
+    struct str currency;
+};
+
 struct eval_trial {
     const char *set;
     const char *file; /* where the task is written; NULL = unknown */
@@ -217,7 +230,8 @@ struct eval_trial {
     int64_t trial;
     struct str model;
     struct eval_verdict verdict;
-    struct run_result result;
+    struct run_result result;  /* of the run alone, as all its figures */
+    struct eval_judged judged; /* beside it */
     struct eval_call *calls;
     size_t n_calls;
     int64_t expected_calls; /* as the task lists them; -1 = it says nothing of calls */
@@ -244,6 +258,9 @@ struct eval_summary {
      * no sum. n_costs 0 = unpriced. */
     struct eval_cost costs[EVAL_CURRENCIES_MAX];
     size_t n_costs;
+    int64_t judged; /* rubrics that judges were asked about, in all trials */
+    struct eval_cost judge_costs[EVAL_CURRENCIES_MAX]; /* likewise, beside the costs above */
+    size_t n_judge_costs;
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
 };

@@ -221,6 +221,7 @@ static bool add_source(cJSON *root, const struct eval_options *o, const struct p
            add_count(root, "max_age_ms", o->how.max_age_ms > 0 ? o->how.max_age_ms : -1) &&
            add_rechunk(root, &o->how.rechunk) && add_text(root, "provider", o->provider) &&
            add_text(root, "agent", o->agent) && add_models(root, plan) &&
+           add_text(root, "judge", o->judge) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);

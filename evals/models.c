@@ -241,16 +241,21 @@ int plan_check_folders(const struct eval_options *o, const struct plan *p, struc
 
 /* ---- where they are asked ---- */
 
+int plan_find_endpoint(const struct eval_options *o, struct plan *p, enum wire_format f,
+                       struct err *e)
+{
+    if (o->endpoint == NULL || p->found[f]) {
+        return 0;
+    }
+    p->found[f] = true;
+    return o->endpoint(o->endpoint_ctx, f, &p->endpoints[f], e);
+}
+
 static int find_endpoints(const struct eval_options *o, struct plan *p, struct err *e)
 {
     int rc = 0;
-    bool asked[3] = {false, false, false};
-    for (size_t i = 0; rc == 0 && o->endpoint != NULL && i < p->n_models; i++) {
-        enum wire_format f = plan_format(&p->models[i]);
-        if (!asked[f]) {
-            asked[f] = true;
-            rc = o->endpoint(o->endpoint_ctx, f, &p->endpoints[f], e);
-        }
+    for (size_t i = 0; rc == 0 && i < p->n_models; i++) {
+        rc = plan_find_endpoint(o, p, plan_format(&p->models[i]), e);
     }
     return rc;
 }

@@ -196,15 +196,24 @@ static void list_items(const struct eval_options *o, struct plan *p, struct plan
     }
 }
 
-/* The scripts of all tasks, whichever shard plays them: tasks in a row mostly share theirs. */
+static void list_script(struct plan *p, const char *path)
+{
+    const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
+    if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
+        p->scripts[p->n_scripts++] = path;
+    }
+}
+
+/* The scripts of all tasks and judges, whichever shard plays them: tasks in a row mostly share
+ * theirs. */
 static void list_scripts(const struct eval_options *o, struct plan *p)
 {
-    p->scripts = arena_array(p->arena, p->n, sizeof *p->scripts);
+    p->scripts = arena_array(p->arena, 2 * p->n, sizeof *p->scripts);
     for (size_t i = 0; o->source == EVAL_FAKE && i < p->n; i++) {
-        const char *path = plan_script(o, p->items[i].task);
-        const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
-        if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
-            p->scripts[p->n_scripts++] = path;
+        const struct golden_judge *judge = p->items[i].task->judge;
+        list_script(p, plan_script(o, p->items[i].task));
+        if (judge != NULL && golden_answer_rubric(p->items[i].task->expect.answer) != NULL) {
+            list_script(p, judge->fake);
         }
     }
 }
@@ -344,7 +353,7 @@ static int read_agent(const struct eval_options *o, struct plan *p, struct err *
     return rc;
 }
 
-int plan_check(const struct eval_options *o, const struct plan *p, struct err *e)
+int plan_check(const struct eval_options *o, struct plan *p, struct err *e)
 {
     const char *checked = NULL;
     int rc = check_source_options(o, p, e);
@@ -361,7 +370,7 @@ int plan_check(const struct eval_options *o, const struct plan *p, struct err *e
             rc = check_recording(o, &p->items[i], e);
         }
     }
-    return rc;
+    return rc != 0 ? rc : plan_check_judges(o, p, e);
 }
 
 static int load_sets(const struct eval_options *o, struct plan *p, struct err *e)

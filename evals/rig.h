@@ -70,6 +70,10 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
 int rig_answers(struct loop *loop, const struct rig_options *o, struct rig **out,
                 struct err *e) MUST_CHECK;
 
+/* Moves a replay on to when its next request was recorded, where nothing else is due: so long
+ * somebody took before it. */
+void rig_keep_time(struct rig *r);
+
 /* The user's next message, after the end of the run before; as session_say. */
 void rig_say(struct rig *r, struct str text);
 

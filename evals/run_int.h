@@ -53,6 +53,7 @@ struct plan {
     size_t n_models;
     struct plan_models *of_set;        /* by set */
     struct eval_endpoint endpoints[3]; /* by enum wire_format, of those that a model has */
+    bool found[3];                     /* likewise */
     struct plan_choice *chosen;        /* in the order of str_cmp; NULL = all tasks */
     size_t n_chosen;
     struct plan_tag *tags; /* in the order of the filters */
@@ -71,7 +72,7 @@ struct plan {
 int plan_make(const struct eval_options *o, struct plan *out, struct err *e) MUST_CHECK;
 /* Checks what its source needs, as far as can be told before anything is run. Errors as eval_run.
  */
-int plan_check(const struct eval_options *o, const struct plan *p, struct err *e) MUST_CHECK;
+int plan_check(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
 void plan_free(struct plan *p);
 
 /* The trial's trace, relative to the run directory, and its cassette's path with `mark` before the
@@ -93,6 +94,10 @@ int plan_list_models(const struct eval_options *o, struct plan *p, struct err *e
 int plan_check_folders(const struct eval_options *o, const struct plan *p,
                        struct err *e) MUST_CHECK;
 
+/* Fills one of the plan's endpoints, unless it was. Errors of the options' `endpoint`. */
+int plan_find_endpoint(const struct eval_options *o, struct plan *p, enum wire_format f,
+                       struct err *e) MUST_CHECK;
+
 /* The form of its endpoint's messages: Chat Completions where that is open. */
 enum wire_format plan_format(const struct plan_model *m);
 
@@ -107,6 +112,27 @@ bool plan_chooses(struct plan *p, const struct golden_task *task);
 /* ERR_NOT_FOUND: an id or a tag that no task has, or no task is left (the plan's n is 0). Every
  * task was asked about before. */
 int plan_check_choice(const struct eval_options *o, const struct plan *p, struct err *e) MUST_CHECK;
+
+/* ---- plan_judge.c ---- */
+
+/* Who judges the answers to a task. */
+struct plan_judge {
+    struct str model;
+    struct str provider; /* n 0 = the one of the run */
+    const char *script;  /* plays it with EVAL_FAKE; NULL = none */
+};
+
+/* False where nobody does. */
+bool plan_judge(const struct eval_options *o, const struct golden_task *task,
+                struct plan_judge *out);
+
+/* Sees to it that every rubric has its judge, and that this can be asked. ERR_INPUT with place;
+ * errors of its script; of the options' `endpoint`. */
+int plan_check_judges(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
+
+/* The folder of the logs of what a judge was asked about the trial of a trace, both relative to the
+ * run directory; in arena. */
+const char *judge_logs(struct str trace, struct arena *arena);
 
 /* ---- one trial ---- */
 
