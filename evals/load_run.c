@@ -58,9 +58,10 @@ static int64_t amount_of(struct line *l, const struct val *in, const char *key, 
 }
 
 /* Likewise of trials, steps and lines. */
-static int64_t count_of(struct line *l, const char *key, bool needed, int64_t none)
+static int64_t count_of(struct line *l, const struct val *in, const char *key, bool needed,
+                        int64_t none)
 {
-    const struct val *v = val_get(l->object, key);
+    const struct val *v = val_get(in, key);
     int64_t n = none;
     if (v == NULL || v->kind == VAL_NULL) {
         if (needed) {
@@ -180,9 +181,9 @@ static bool outcome_of(struct str name, enum eval_outcome *out)
 }
 
 /* Up to a million of the currency. */
-static int64_t cost_of(struct line *l)
+static int64_t cost_of(struct line *l, const struct val *in)
 {
-    const struct val *v = val_get(l->object, "cost_nano");
+    const struct val *v = val_get(in, "cost_nano");
     int64_t nano = -1;
     if (v != NULL && v->kind != VAL_NULL &&
         (!val_int(v, &nano) || nano < 0 || nano > PRICE_NANO_MAX)) {
@@ -190,6 +191,44 @@ static int64_t cost_of(struct line *l)
         nano = -1;
     }
     return nano;
+}
+
+static struct usage usage_of(struct line *l, const struct val *in)
+{
+    const struct val *u = val_get(in, "usage");
+    return (struct usage){amount_of(l, u, "input", -1), amount_of(l, u, "cached", -1),
+                          amount_of(l, u, "cache_write", -1), amount_of(l, u, "output", -1),
+                          amount_of(l, u, "reasoning", -1)};
+}
+
+/* What a judge was asked; missing where nobody was. */
+static void read_judged(struct line *l, struct eval_judged *out)
+{
+    const struct val *v = val_get(l->object, "judge");
+    const struct val *list = val_get(v, "verdicts");
+    if (v == NULL || v->kind == VAL_NULL) {
+        return;
+    }
+    if (v->kind != VAL_OBJECT || !val_is(list, VAL_ARRAY)) {
+        wrong(l, "judge", "an object with its verdicts");
+        return;
+    }
+    out->asked = count_of(l, v, "asked", true, 0);
+    out->model = val_text(val_get(v, "model"));
+    out->usage = usage_of(l, v);
+    out->cost_nano = cost_of(l, v);
+    out->currency = val_text(val_get(v, "currency"));
+    out->n_verdicts = list->count;
+    out->verdicts = arena_array(l->arena, list->count, sizeof *out->verdicts);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct val *pass = val_get(&list->items[i], "pass");
+        out->verdicts[i] = (struct golden_verdict){val_text(val_get(&list->items[i], "rubric")),
+                                                   val_is(pass, VAL_BOOL) && pass->boolean,
+                                                   val_text(val_get(&list->items[i], "reason"))};
+        if (!val_is(pass, VAL_BOOL)) {
+            wrong(l, "judge", "verdicts whose \"pass\" is true or false");
+        }
+    }
 }
 
 static void read_ends(struct line *l, struct eval_trial *out)
@@ -202,12 +241,9 @@ static void read_ends(struct line *l, struct eval_trial *out)
         wrong(l, "status", "how a run ends");
     }
     r->answer = text_of(l, "answer", false);
-    r->steps = count_of(l, "steps", true, 0);
-    const struct val *u = val_get(l->object, "usage");
-    r->usage = (struct usage){amount_of(l, u, "input", -1), amount_of(l, u, "cached", -1),
-                              amount_of(l, u, "cache_write", -1), amount_of(l, u, "output", -1),
-                              amount_of(l, u, "reasoning", -1)};
-    r->cost_nano = cost_of(l);
+    r->steps = count_of(l, l->object, "steps", true, 0);
+    r->usage = usage_of(l, l->object);
+    r->cost_nano = cost_of(l, l->object);
     r->currency = text_of(l, "currency", false);
     r->ended_ms = (uint64_t)amount_of(l, l->object, "latency_ms", 0);
     r->calls_made = (int64_t)out->n_calls;
@@ -229,13 +265,13 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     }
     struct line l = {arena, file, line, object, 0, e};
     out->task = text_of(&l, "task", true);
-    out->trial = count_of(&l, "trial", true, 1);
+    out->trial = count_of(&l, object, "trial", true, 1);
     out->model = text_of(&l, "model", false);
     struct str set = text_of(&l, "set", false);
     out->set = set.n == 0 ? "" : arena_cstr(arena, set);
-    out->line = (uint32_t)count_of(&l, "line", false, 0);
-    out->expected_calls = count_of(&l, "expected_calls", false, -1);
-    out->drifts = (size_t)count_of(&l, "drifts", false, 0);
+    out->line = (uint32_t)count_of(&l, object, "line", false, 0);
+    out->expected_calls = count_of(&l, object, "expected_calls", false, -1);
+    out->drifts = (size_t)count_of(&l, object, "drifts", false, 0);
     out->trace = text_of(&l, "trace", false);
     out->problem = text_of(&l, "problem", false);
     read_scores(&l, &out->verdict.scores);
@@ -243,6 +279,7 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     read_calls(&l, out);
     read_tags(&l, out);
     read_ends(&l, out);
+    read_judged(&l, &out->judged);
     return l.code;
 }
 

@@ -190,19 +190,34 @@ static int write_manifest(const struct shards *s, const char *path, struct err *
     return rc;
 }
 
+static int copy_log(const struct run_data *d, const char *name, const char *out,
+                    struct arena *scratch, struct err *e)
+{
+    struct str text = {0};
+    const char *from = path_join(scratch, d->report->out, name);
+    const char *to = path_join(scratch, out, name);
+    int rc = file_read(scratch, from, TRACE_BYTES_MAX, &text, e);
+    rc = rc != 0 ? rc : dir_make(path_dir(scratch, to), e);
+    return rc != 0 ? rc : file_swap(to, from, text, e);
+}
+
 static int copy_traces(const struct run_data *d, const char *out, struct err *e)
 {
     const struct eval_report *r = d->report;
     struct arena *scratch = arena_new();
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < r->n; i++) {
-        struct str name = {NULL, 0}, text = {0};
+        const struct eval_row *row = &r->rows[i];
+        struct str trace = {NULL, 0};
         arena_clear(scratch);
-        rc = eval_trace_path(r, &r->rows[i], scratch, &name, e);
-        if (rc == 0 && name.n > 0) {
-            const char *from = path_join(scratch, r->out, name.p);
-            rc = file_read(scratch, from, TRACE_BYTES_MAX, &text, e);
-            rc = rc != 0 ? rc : file_swap(path_join(scratch, out, name.p), from, text, e);
+        rc = eval_trace_path(r, row, scratch, &trace, e);
+        if (rc == 0 && trace.n > 0) {
+            rc = copy_log(d, trace.p, out, scratch, e);
+        }
+        for (int64_t k = 1; rc == 0 && row->judge != NULL && k <= row->judge->asked; k++) {
+            const char *logs = judge_logs(trace, scratch);
+            rc = copy_log(d, arena_printf(scratch, "%s/%" PRId64 ".jsonl", logs, k).p, out, scratch,
+                          e);
         }
     }
     arena_free(scratch);

@@ -269,6 +269,16 @@ static struct str keep_task(struct eval_report *r, struct str task)
     return r->pool->last_task;
 }
 
+static const struct eval_row_judge *keep_judge(struct eval_report *r, const struct eval_judged *j)
+{
+    if (j->asked == 0) {
+        return NULL;
+    }
+    struct eval_row_judge *kept = arena_alloc(r->arena, sizeof *kept);
+    *kept = (struct eval_row_judge){j->asked, j->cost_nano, arena_str(r->arena, j->currency)};
+    return kept;
+}
+
 static uint32_t hash_line(struct str line)
 {
     return (uint32_t)hash64(0, line);
@@ -287,6 +297,7 @@ void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct s
     enum eval_trace trace = read_trace(t, &shared);
     *out = (struct eval_row){.shared = share(r, &shared),
                              .scores = share_scores(r, &t->verdict.scores),
+                             .judge = keep_judge(r, &t->judged),
                              .task = keep_task(r, t->task),
                              .usage = x->usage,
                              .cost_nano = x->cost_nano,

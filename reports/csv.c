@@ -5,7 +5,8 @@
 static const char names[] =
     "run,set,task,tags,trial,model,outcome,status,tool_selection,precision,recall,f1,arguments,"
     "trajectory,steps,calls,input_tokens,cached_tokens,cache_write_tokens,output_tokens,"
-    "reasoning_tokens,cost_nano,currency,latency_ms,failed_checks,trace\r\n";
+    "reasoning_tokens,cost_nano,currency,latency_ms,failed_checks,trace,judge_asked,judge_cost_"
+    "nano\r\n";
 
 /* Quoted where it must be. What a spreadsheet would take for a formula gets an apostrophe. */
 static void add_text(struct buf *out, struct str s)
@@ -117,6 +118,8 @@ static void add_trial(struct sink *sink, const struct eval_report *r, const stru
     add_known(out, ran ? t->ended_ms : -1);
     add_failed(sink, r, t, scratch);
     add_trace(sink, r, t, scratch);
+    add_known(out, t->judge == NULL ? 0 : t->judge->asked);
+    add_known(out, t->judge == NULL ? -1 : t->judge->cost_nano);
     out->n -= 1; /* the last comma */
     buf_addz(out, "\r\n");
 }
