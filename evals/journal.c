@@ -1,12 +1,10 @@
 /* The journal of a run that goes on: which trials it holds. */
 #include "evals/run_int.h"
 #include "evals/runs.h"
+#include "kernel/drive/lines.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-
-enum { JOURNAL_BYTES_MAX = 1 << 30 };
 
 /* What tells a trial of a run from the others. */
 struct identity {
@@ -51,61 +49,62 @@ static const struct identity *find(const struct plan *plan, const struct identit
 
 struct reading {
     const struct plan *plan;
-    const char *path;
+    struct lines *lines;
     struct identity *list;
-    void (*line)(void *ctx, size_t item, const struct eval_trial *t, struct str text, uint64_t at);
+    struct arena *scratch;
+    journal_line *line;
     void *ctx;
 };
 
-static int read_line(const struct reading *r, uint32_t number, struct str text, uint64_t at,
+static int read_line(struct reading *r, uint32_t number, struct str text, uint64_t at,
                      struct err *e)
 {
-    struct arena *scratch = arena_new();
     struct eval_trial t;
-    int rc = run_trial_read(scratch, r->path, number, text, &t, e);
-    const struct identity *found = rc == 0 ? find(r->plan, r->list, &t) : NULL;
-    if (found != NULL) {
-        r->line(r->ctx, found->item, &t, text, at);
-    } else if (rc == 0) {
-        rc = err_at(e, ERR_INPUT, r->path, number, 0,
-                    "trial %" PRId64 " of %.*s (%.*s) is none of this run: expected the journal "
-                    "that it wrote",
-                    t.trial, STR_FMT(t.task), STR_FMT(t.model));
+    arena_clear(r->scratch);
+    int rc = run_trial_read(r->scratch, lines_name(r->lines), number, text, &t, e);
+    if (rc != 0) {
+        return rc;
     }
-    arena_free(scratch);
-    return rc;
+    const struct identity *found = find(r->plan, r->list, &t);
+    return found != NULL
+               ? r->line(r->ctx, found->item, &t, text, at, e)
+               : err_at(e, ERR_INPUT, lines_name(r->lines), number, 0,
+                        "trial %" PRId64 " of %.*s (%.*s) is none of this run: expected the "
+                        "journal that it wrote",
+                        t.trial, STR_FMT(t.task), STR_FMT(t.model));
 }
 
-static int read_lines(const struct reading *r, struct str text, uint64_t *whole, struct err *e)
+static int read_lines(struct reading *r, uint64_t *end, struct err *e)
 {
-    uint32_t number = 0;
-    int rc = 0;
-    for (size_t at = 0; rc == 0 && at < text.n; at = (size_t)*whole) {
-        const char *end = memchr(text.p + at, '\n', text.n - at);
-        if (end == NULL) {
-            break;
+    for (uint32_t number = 1;; number++) {
+        struct str text;
+        enum line_found found;
+        uint64_t at = *end;
+        int rc = lines_next(r->lines, end, &text, &found, e);
+        if (rc != 0 || found != LINE_WHOLE) {
+            return rc;
         }
-        rc = read_line(r, ++number, str_slice(text, at, (size_t)(end - text.p)), at, e);
-        *whole = (uint64_t)(end - text.p) + 1;
+        rc = read_line(r, number, text, at, e);
+        if (rc != 0) {
+            return rc;
+        }
     }
-    return rc;
 }
 
-int journal_read(const struct plan *plan, const char *path,
-                 void (*line)(void *ctx, size_t item, const struct eval_trial *t, struct str text,
-                              uint64_t at),
-                 void *ctx, uint64_t *bytes, struct err *e)
+int journal_read(const struct plan *plan, const char *path, journal_line *line, void *ctx,
+                 uint64_t *bytes, struct err *e)
 {
-    struct arena *arena = arena_new();
-    struct str text = {0};
-    struct reading r = {plan, path, list_identities(plan), line, ctx};
+    struct reading r = {.plan = plan, .line = line, .ctx = ctx};
     *bytes = 0;
-    int rc = file_read(arena, path, JOURNAL_BYTES_MAX, &text, e);
-    rc = rc != 0 ? rc : read_lines(&r, text, bytes, e);
-    if (rc == 0 && *bytes < text.n) {
-        rc = file_cut(path, *bytes, e);
+    int rc = lines_open(path, &r.lines, e);
+    if (rc != 0) {
+        return rc;
     }
+    r.scratch = arena_new();
+    r.list = list_identities(plan);
+    rc = read_lines(&r, bytes, e);
     free(r.list);
-    arena_free(arena);
+    arena_free(r.scratch);
+    lines_free(r.lines);
     return rc;
 }

@@ -292,22 +292,46 @@ static int make(const struct eval_options *o, const struct plan *plan, cJSON **o
     return rc;
 }
 
+static int print(const cJSON *root, const char *path, struct err *e)
+{
+    char *printed = cJSON_Print(root);
+    if (printed == NULL) {
+        return err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    }
+    struct buf text = {0};
+    buf_addz(&text, printed);
+    buf_char(&text, '\n');
+    int rc = file_replace(path, buf_str(&text), e);
+    buf_free(&text);
+    cJSON_free(printed);
+    return rc;
+}
+
 int manifest_write(const struct eval_options *o, const struct plan *plan, const char *path,
                    struct err *e)
 {
     cJSON *root = NULL;
     int rc = make(o, plan, &root, e);
-    char *printed = rc == 0 ? cJSON_Print(root) : NULL;
-    if (printed != NULL) {
-        struct buf text = {0};
-        buf_addz(&text, printed);
-        buf_char(&text, '\n');
-        rc = file_replace(path, buf_str(&text), e);
-        buf_free(&text);
-    } else if (rc == 0) {
-        rc = err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    rc = rc != 0 ? rc : print(root, path, e);
+    cJSON_Delete(root);
+    return rc;
+}
+
+int manifest_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
+                    struct err *e)
+{
+    cJSON *root = cJSON_ParseWithLength(text.p, text.n);
+    cJSON *list = cJSON_CreateArray();
+    bool good = root != NULL && list != NULL;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = add_set(list, sets[i], &good, e);
     }
-    cJSON_free(printed);
+    bool placed = rc == 0 && good && cJSON_ReplaceItemInObjectCaseSensitive(root, "sets", list);
+    if (!placed) {
+        cJSON_Delete(list);
+    }
+    rc = rc != 0 ? rc : print(placed ? root : NULL, path, e);
     cJSON_Delete(root);
     return rc;
 }

@@ -1,5 +1,6 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/drive/files.h"
@@ -33,17 +34,18 @@ struct job {
 struct runner {
     const struct eval_options *o;
     struct plan plan;
-    struct eval_report *report; /* trials: one slot an item, in the plan's order */
+    struct eval_report *report; /* rows: one an item, in the plan's order */
     struct loop *loop;
     struct appender *journal;
+    uint64_t written;      /* bytes of the journal */
+    struct arena *scratch; /* of the trial that is being kept */
     struct job *jobs;
     size_t n_jobs;
     size_t n_running;
     size_t next; /* item that starts next */
     size_t left; /* items that are still to start */
     size_t done;
-    size_t kept;      /* of those: by the run that this one goes on with */
-    uint64_t written; /* bytes of the journal, at the start */
+    size_t kept; /* of those: by the run that this one goes on with */
     enum runner_state state;
     int64_t spent_nano;
     size_t errors;
@@ -84,11 +86,17 @@ static void broken(struct runner *r, int code, const struct err *e)
     }
 }
 
-static int journal_trial(struct runner *r, const struct eval_trial *t, struct err *e)
+/* Writes the trial down; what stays of it in memory is its row. */
+static int journal_trial(struct runner *r, const struct eval_trial *t, struct eval_row *row,
+                         struct err *e)
 {
     struct buf line = {0};
     eval_trial_json(&line, t);
     int rc = appender_add(r->journal, buf_str(&line), e);
+    if (rc == 0) {
+        report_fill_row(r->report, t, str_slice(buf_str(&line), 0, line.n - 1), r->written, row);
+        r->written += line.n;
+    }
     buf_free(&line);
     return rc;
 }
@@ -174,11 +182,12 @@ static void keep(struct job *job)
     struct runner *r = job->r;
     struct eval_trial t;
     struct err e = {0};
-    int rc = trial_finish(job->trial, r->report->arena, &t, &e);
+    arena_clear(r->scratch);
+    int rc = trial_finish(job->trial, r->scratch, &t, &e);
     job->trial = NULL;
     r->n_running--;
     if (rc == 0 && t.verdict.outcome != EVAL_NONE) {
-        rc = journal_trial(r, &t, &e);
+        rc = journal_trial(r, &t, &r->report->rows[job->item], &e);
     }
     if (rc != 0) {
         broken(r, rc, &e);
@@ -186,7 +195,6 @@ static void keep(struct job *job)
     if (rc != 0 || t.verdict.outcome == EVAL_NONE) {
         return;
     }
-    r->report->trials[job->item] = t;
     r->done++;
     count_cost(r, &t);
     r->report->recorded += t.recorded ? 1 : 0;
@@ -199,8 +207,7 @@ static void on_trial(void *ctx);
  * again. */
 static bool is_settled(const struct runner *r, size_t item)
 {
-    enum eval_outcome o = r->report->trials[item].verdict.outcome;
-    return o == EVAL_PASS || o == EVAL_FAIL;
+    return eval_row_scored(&r->report->rows[item]);
 }
 
 static void start_next(struct job *job)
@@ -297,18 +304,6 @@ static void run_loop(struct runner *r)
     free(r->jobs);
 }
 
-/* Leaves out the slots of trials that did not finish. */
-static void close_gaps(struct eval_report *report)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < report->n; i++) {
-        if (report->trials[i].verdict.outcome != EVAL_NONE) {
-            report->trials[n++] = report->trials[i];
-        }
-    }
-    report->n = n;
-}
-
 /* Appends to the message what is safe on disk, and how to go on. */
 static void tell_what_stays(const struct runner *r, struct err *e)
 {
@@ -328,68 +323,112 @@ static void tell_what_stays(const struct runner *r, struct err *e)
 /* ---- going on ---- */
 
 /* A line of the journal: the last one of a trial counts. */
-static void on_line(void *ctx, size_t item, const struct eval_trial *t, struct str text,
-                    uint64_t at)
+static int on_line(void *ctx, size_t item, const struct eval_trial *t, struct str text, uint64_t at,
+                   struct err *e)
 {
     struct runner *r = ctx;
-    struct eval_trial *kept = &r->report->trials[item];
-    struct err e;
-    (void)at;
-    bool was = is_settled(r, item);
-    int rc = run_trial_read(r->report->arena, "trials.jsonl", 0, text, kept, &e);
-    (void)rc; /* it was read a moment ago */
-    kept->file = arena_cstr(r->report->arena, str_of(r->plan.items[item].task->path));
-    r->left += (was ? 1 : 0) - (is_settled(r, item) ? 1 : 0);
+    struct eval_row *row = &r->report->rows[item];
+    struct eval_trial own = *t;
+    (void)e;
+    own.file = r->plan.items[item].task->path;
+    r->left += is_settled(r, item) ? 1 : 0;
+    report_fill_row(r->report, &own, text, at, row);
+    r->left -= is_settled(r, item) ? 1 : 0;
     count_cost(r, t);
     sum_cost(r, t);
+    return 0;
+}
+
+/* A line of results that are there: what was scored again is written down as the trial's last. */
+static int on_result(void *ctx, size_t item, const struct eval_trial *t, struct str text,
+                     uint64_t at, struct err *e)
+{
+    struct runner *r = ctx;
+    struct eval_row *row = &r->report->rows[item], now;
+    struct eval_trial own = *t;
+    (void)at;
+    own.file = r->plan.items[item].task->path;
+    report_fill_row(r->report, &own, text, r->written, &now);
+    if (!eval_row_scored(&now) || !is_settled(r, item) ||
+        (now.hash == row->hash && now.bytes == row->bytes)) {
+        return 0;
+    }
+    struct str line = {text.p, text.n + 1}; /* with its newline */
+    int rc = appender_add(r->journal, line, e);
+    if (rc == 0) {
+        *row = now;
+        r->written += line.n;
+    }
+    return rc;
 }
 
 /* Takes over what the run has done. Results that are there are of what had ended then: as long as
  * more is done, the journal counts. */
 static int take_over(struct runner *r, const char *journal, const char *results, struct err *e)
 {
+    uint64_t end = 0;
+    bool there = path_exists(results);
     int rc = journal_read(&r->plan, journal, on_line, r, &r->written, e);
+    rc = rc != 0 ? rc : file_cut(journal, r->written, e);
+    if (rc == 0 && there) {
+        rc = journal_read(&r->plan, results, on_result, r, &end, e);
+    }
     r->done = r->kept = r->plan.n - r->left;
-    if (rc == 0 && r->left > 0 && path_exists(results) && remove(results) != 0) {
+    if (rc == 0 && r->left > 0 && there && remove(results) != 0) {
         rc = err_at(e, ERR_IO, results, 0, 0, "cannot be removed to be written anew");
     }
     return rc;
 }
 
-static int run_trials(struct runner *r, bool goes_on, struct err *e)
+/* What was journaled becomes the results, unless they are there. */
+static int finish_journal(struct runner *r, const char *path, const char *results)
 {
-    struct arena *arena = r->report->arena;
-    const char *results = path_join(arena, r->report->out, "results.jsonl");
-    int rc = 0;
-    r->report->n = r->left = r->plan.n;
-    r->report->trials = arena_array(arena, r->plan.n, sizeof *r->report->trials);
-    for (size_t i = 0; i < r->plan.n; i++) {
-        r->report->trials[i].verdict.outcome = EVAL_NONE;
-    }
-    if (goes_on) {
-        rc = take_over(r, path_join(arena, r->report->out, "trials.jsonl"), results, e);
-    }
-    if (rc == 0 && r->left > 0 && r->state == RUNNER_GOING) {
-        run_loop(r);
-    }
-    struct err closing = {0};
-    int closed = appender_close(r->journal, &closing);
+    struct lines *lines = NULL;
+    struct err e = {0};
+    int rc = appender_close(r->journal, &e);
+    rc = rc != 0 ? rc : lines_open(path, &lines, &e);
+    report_close_rows(r->report);
     if (rc != 0) {
-        return rc;
+        broken(r, rc, &e);
+        return r->code;
     }
-    if (closed != 0) {
-        broken(r, closed, &closing);
-    }
-    close_gaps(r->report);
-    r->report->interrupted = r->state == RUNNER_INTERRUPTED;
+    report_read_from(r->report, lines);
     if (r->code == 0 && !path_exists(results)) {
         r->code = rundir_results(r->report, &r->error);
     }
-    if (r->code != 0 && e != NULL) {
+    return r->code;
+}
+
+/* Closes the journal of a run that could not be gone on with. */
+static int leave(struct runner *r, int rc)
+{
+    int closed = appender_close(r->journal, NULL);
+    (void)closed; /* the first error is the one to tell */
+    return rc;
+}
+
+static int run_trials(struct runner *r, bool goes_on, struct err *e)
+{
+    const char *path = path_join(r->report->arena, r->report->out, "trials.jsonl");
+    const char *results = path_join(r->report->arena, r->report->out, "results.jsonl");
+    report_make_rows(r->report, r->plan.n);
+    r->left = r->plan.n;
+    int rc = goes_on ? take_over(r, path, results, e) : 0;
+    if (rc != 0) {
+        return leave(r, rc);
+    }
+    r->scratch = arena_new();
+    if (r->left > 0 && r->state == RUNNER_GOING) {
+        run_loop(r);
+    }
+    arena_free(r->scratch);
+    r->report->interrupted = r->state == RUNNER_INTERRUPTED;
+    rc = finish_journal(r, path, results);
+    if (rc != 0 && e != NULL) {
         *e = r->error;
         tell_what_stays(r, e);
     }
-    return r->code;
+    return rc;
 }
 
 /* Makes the run directory or finds it, and runs what is to run. */
@@ -422,8 +461,7 @@ int eval_run(const struct eval_options *o, struct eval_report **out, struct err 
     if (rc != 0) {
         return rc;
     }
-    r.report = mem_zero(sizeof *r.report);
-    r.report->arena = arena_new();
+    r.report = report_new("");
     rc = run_plan(&r, &own, e);
     plan_free(&r.plan);
     if (rc != 0) {
@@ -433,12 +471,4 @@ int eval_run(const struct eval_options *o, struct eval_report **out, struct err 
     eval_sum(r.report, o->allow_errors);
     *out = r.report;
     return 0;
-}
-
-void eval_report_free(struct eval_report *r)
-{
-    if (r != NULL) {
-        arena_free(r->arena);
-        free(r);
-    }
 }

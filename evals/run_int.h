@@ -186,21 +186,37 @@ int manifest_write(const struct eval_options *o, const struct plan *plan, const 
 int manifest_check(const struct eval_options *o, const struct plan *plan, const char *path,
                    struct err *e) MUST_CHECK;
 
-/* ---- the journal of a run that goes on ---- */
+/* Writes the manifest at `path` anew, whose text this is, as that of a run that is judged by these
+ * sets. The same sets give the same bytes. */
+int manifest_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
+                    struct err *e) MUST_CHECK;
 
-/* Calls line(ctx, item, trial, text, at) for each whole line of the journal at `path`, in order:
- * which item of the plan it is of, and the byte that it begins at; the trial is valid only
- * meanwhile. Then cuts off a torn last line. *bytes gets how long it is. ERR_INPUT with the line:
- * one is damaged, or of no trial of the plan. */
-int journal_read(const struct plan *plan, const char *path,
-                 void (*line)(void *ctx, size_t item, const struct eval_trial *t, struct str text,
-                              uint64_t at),
-                 void *ctx, uint64_t *bytes, struct err *e) MUST_CHECK;
+/* ---- journal.c ---- */
+
+/* Calls line(ctx, item, trial, text, at) for each whole line of a file of results of the plan's
+ * run, in order: which item it is of, and the byte that it begins at; trial and text are valid only
+ * meanwhile. *bytes gets where a torn last line begins, or the end. What `line` returns ends it,
+ * unless that is 0. ERR_INPUT with the line: one is damaged, or of no trial of the plan. */
+typedef int journal_line(void *ctx, size_t item, const struct eval_trial *t, struct str text,
+                         uint64_t at, struct err *e);
+int journal_read(const struct plan *plan, const char *path, journal_line *line, void *ctx,
+                 uint64_t *bytes, struct err *e) MUST_CHECK;
 
 /* ---- results ---- */
 
-/* Writes results.jsonl. */
-int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;
+/* Writes results.jsonl: the lines of the rows, in their order, from where they are read now, which
+ * is results.jsonl from then on. */
+int rundir_results(struct eval_report *r, struct err *e) MUST_CHECK;
+
+/* A run that is to be read: its manifest, without rows. Errors as run_load. */
+struct run_data;
+int run_open(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
+
+/* The path of its set of this name; NULL = it has none. */
+const char *run_set_path(const struct run_data *d, const char *name);
+
+/* What is said of results whose last line is torn. */
+#define RUN_CUT_OFF "the last line is cut off; the whole ones are in trials.jsonl beside it"
 
 /* ---- sums ---- */
 

@@ -1,3 +1,4 @@
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 
 #include "kernel/base/val.h"
@@ -229,17 +230,39 @@ int rundir_new(const char *dir, struct arena *arena, struct err *e)
     return rc != 0 ? rc : dir_make(path_join(arena, dir, "traces"), e);
 }
 
-int rundir_results(const struct eval_report *r, struct err *e)
+/* Copies the lines; each row then names the byte where its line stands in the copy. */
+static int copy_lines(struct eval_report *r, struct file_writer *to, struct err *e)
 {
-    struct arena *scratch = arena_new();
-    struct buf text = {0};
+    uint64_t at = 0;
     for (size_t i = 0; i < r->n; i++) {
-        eval_trial_json(&text, &r->trials[i]);
+        struct eval_row *row = &r->rows[i];
+        struct str line;
+        int rc = eval_line(r, row, &line, e);
+        rc = rc != 0 ? rc : file_writer_add(to, (struct str){line.p, line.n + 1}, e);
+        if (rc != 0) {
+            return rc;
+        }
+        row->at = at;
+        at += (uint64_t)row->bytes + 1;
     }
-    int rc = text.truncated
-                 ? err_set(e, ERR_LIMIT, "%s: the results are larger than 1 GiB", r->out)
-                 : file_replace(path_join(scratch, r->out, "results.jsonl"), buf_str(&text), e);
-    buf_free(&text);
-    arena_free(scratch);
+    return 0;
+}
+
+int rundir_results(struct eval_report *r, struct err *e)
+{
+    const char *path = path_join(r->arena, r->out, "results.jsonl");
+    struct file_writer *to = NULL;
+    struct lines *lines = NULL;
+    int rc = file_writer_open(path, &to, e);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = copy_lines(r, to, e);
+    int closed = file_writer_close(to, rc == 0, rc == 0 ? e : NULL);
+    rc = rc != 0 ? rc : closed;
+    rc = rc != 0 ? rc : lines_open(path, &lines, e);
+    if (rc == 0) {
+        report_read_from(r, lines);
+    }
     return rc;
 }
