@@ -324,6 +324,8 @@ void tell_run_status(const struct rig_outcome *o);
 /* Appends the command that records anew what this command line replays: the same words for a shell,
  * with --replay turned into --record and `--mode all`. */
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
+/* The same of an eval without --task, --model and --filter, for one of its trials. */
+void mend_trial(struct buf *out, int argc, char **argv);
 /* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
  */
 void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,

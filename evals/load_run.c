@@ -171,9 +171,9 @@ static bool outcome_of(struct str name, enum eval_outcome *out)
 }
 
 /* Up to a million of the currency. */
-static int64_t cost_of(struct line *l)
+static int64_t cost_of(struct line *l, const struct val *in)
 {
-    const struct val *v = val_get(l->object, "cost_nano");
+    const struct val *v = val_get(in, "cost_nano");
     int64_t nano = -1;
     if (v != NULL && v->kind != VAL_NULL &&
         (!val_int(v, &nano) || nano < 0 || nano > PRICE_NANO_MAX)) {
@@ -181,6 +181,46 @@ static int64_t cost_of(struct line *l)
         nano = -1;
     }
     return nano;
+}
+
+static struct usage usage_of(struct line *l, const struct val *in)
+{
+    const struct val *u = val_get(in, "usage");
+    return (struct usage){count_of(l, u, "input", false, -1), count_of(l, u, "cached", false, -1),
+                          count_of(l, u, "cache_write", false, -1),
+                          count_of(l, u, "output", false, -1),
+                          count_of(l, u, "reasoning", false, -1)};
+}
+
+/* What a judge was asked; missing where nobody was. */
+static void read_judged(struct line *l, struct eval_judged *out)
+{
+    const struct val *v = val_get(l->object, "judge");
+    const struct val *list = val_get(v, "verdicts");
+    if (v == NULL || v->kind == VAL_NULL) {
+        return;
+    }
+    if (v->kind != VAL_OBJECT || !val_is(list, VAL_ARRAY)) {
+        wrong(l, "judge", "an object with its verdicts");
+        return;
+    }
+    out->asked = count_of(l, v, "asked", true, 0);
+    out->model = arena_str(l->arena, val_text(val_get(v, "model")));
+    out->usage = usage_of(l, v);
+    out->cost_nano = cost_of(l, v);
+    out->currency = arena_str(l->arena, val_text(val_get(v, "currency")));
+    out->n_verdicts = list->count;
+    out->verdicts = arena_array(l->arena, list->count, sizeof *out->verdicts);
+    for (size_t i = 0; i < list->count; i++) {
+        const struct val *pass = val_get(&list->items[i], "pass");
+        out->verdicts[i] = (struct golden_verdict){
+            arena_str(l->arena, val_text(val_get(&list->items[i], "rubric"))),
+            val_is(pass, VAL_BOOL) && pass->boolean,
+            arena_str(l->arena, val_text(val_get(&list->items[i], "reason")))};
+        if (!val_is(pass, VAL_BOOL)) {
+            wrong(l, "judge", "verdicts whose \"pass\" is true or false");
+        }
+    }
 }
 
 static void read_ends(struct line *l, struct eval_trial *out)
@@ -194,12 +234,8 @@ static void read_ends(struct line *l, struct eval_trial *out)
     }
     r->answer = text_of(l, "answer", false);
     r->steps = count_of(l, l->object, "steps", true, 0);
-    const struct val *u = val_get(l->object, "usage");
-    r->usage =
-        (struct usage){count_of(l, u, "input", false, -1), count_of(l, u, "cached", false, -1),
-                       count_of(l, u, "cache_write", false, -1),
-                       count_of(l, u, "output", false, -1), count_of(l, u, "reasoning", false, -1)};
-    r->cost_nano = cost_of(l);
+    r->usage = usage_of(l, l->object);
+    r->cost_nano = cost_of(l, l->object);
     r->currency = text_of(l, "currency", false);
     r->ended_ms = (uint64_t)count_of(l, l->object, "latency_ms", false, 0);
     r->calls_made = (int64_t)out->n_calls;
@@ -237,6 +273,7 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     read_calls(&l, out);
     read_tags(&l, out);
     read_ends(&l, out);
+    read_judged(&l, &out->judged);
     arena_free(scratch);
     return l.code;
 }

@@ -151,17 +151,30 @@ static int write_manifest(const struct shards *s, const char *path, struct err *
     return rc;
 }
 
+static int copy_log(const struct run_data *d, const char *name, const char *out,
+                    struct arena *scratch, struct err *e)
+{
+    struct str text = {0};
+    const char *from = path_join(scratch, d->report->out, name);
+    const char *to = path_join(scratch, out, name);
+    int rc = file_read(scratch, from, TRACE_BYTES_MAX, &text, e);
+    rc = rc != 0 ? rc : dir_make(path_dir(scratch, to), e);
+    return rc != 0 ? rc : file_swap(to, from, text, e);
+}
+
 static int copy_traces(const struct run_data *d, const char *out, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < d->report->n; i++) {
-        struct str name = d->report->trials[i].trace;
+        const struct eval_trial *t = &d->report->trials[i];
         struct arena *scratch = arena_new();
-        struct str text = {0};
-        if (name.n > 0) {
-            const char *from = path_join(scratch, d->report->out, name.p);
-            rc = file_read(scratch, from, TRACE_BYTES_MAX, &text, e);
-            rc = rc != 0 ? rc : file_swap(path_join(scratch, out, name.p), from, text, e);
+        if (eval_ran(t)) {
+            rc = copy_log(d, t->trace.p, out, scratch, e);
+        }
+        for (int64_t k = 1; rc == 0 && k <= t->judged.asked; k++) {
+            const char *logs = judge_logs(t->trace, scratch);
+            rc = copy_log(d, arena_printf(scratch, "%s/%" PRId64 ".jsonl", logs, k).p, out, scratch,
+                          e);
         }
         arena_free(scratch);
     }

@@ -2,13 +2,14 @@
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 #include "kernel/core/model.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOG_LINES_ROOM = 16, TRACE_BYTES_MAX = 1 << 30 };
+enum { LOG_LINES_ROOM = 16, RUBRIC_CHARS = 120, TRACE_BYTES_MAX = 1 << 30 };
 
 struct named_task {
     struct str set;
@@ -224,10 +225,29 @@ static void keep_run(struct rescoring *r, const struct golden_task *task,
     t->expected_calls = expected_calls(&task->expect);
 }
 
+/* A rubric that the run's judge was not asked about leaves the trial undecided. */
+static void lacks_verdict(struct rescoring *r, struct str rubric, struct eval_trial *t)
+{
+    t->code = ERR_NET;
+    t->problem = arena_printf(r->arena,
+                              "no verdict on the rubric \"%.*s\" is in this run, whose judge was "
+                              "not asked about it: run the set again (with --record DIR --mode "
+                              "new_episodes only the judge is asked, where the rest is recorded)",
+                              STR_FMT(text_preview(r->arena, rubric, RUBRIC_CHARS)));
+    t->verdict = (struct eval_verdict){.outcome = EVAL_ERROR, .scores = {.trajectory = -1}};
+}
+
 static void judge_again(struct rescoring *r, const struct golden_task *task, struct eval_trial *t)
 {
     struct eval_verdict old = t->verdict;
-    struct eval_run run = {t->calls, t->n_calls, t->model, t->result};
+    const struct eval_judged *j = &t->judged;
+    struct eval_run run = {
+        t->calls, t->n_calls, t->model, t->result, {j->verdicts, j->n_verdicts, j->model}};
+    struct str open = golden_answer_open(task->expect.answer, t->result.answer, &run.verdicts);
+    if (open.p != NULL) {
+        lacks_verdict(r, open, t);
+        return;
+    }
     eval_judge(task, &run, r->arena, &t->verdict);
     keep_reason(&old, &t->verdict);
     keep_script(&old, r->arena, &t->verdict);

@@ -85,11 +85,22 @@ static int journal_trial(struct runner *r, const struct eval_trial *t, struct er
     return rc;
 }
 
-/* Ends the run at its budget. */
+static bool is_usd(struct str currency)
+{
+    return currency.n == 0 || str_is(currency, "USD");
+}
+
+/* Ends the run at its budget, which judges spend too. */
 static void count_cost(struct runner *r, const struct eval_trial *t)
 {
+    const struct eval_judged *j = &t->judged;
     int64_t nano = t->result.cost_nano;
-    bool usd = t->result.currency.n == 0 || str_is(t->result.currency, "USD");
+    bool usd = is_usd(t->result.currency) && (j->asked == 0 || is_usd(j->currency));
+    if (j->asked > 0) {
+        nano = nano < 0 || j->cost_nano < 0      ? -1
+               : nano < INT64_MAX - j->cost_nano ? nano + j->cost_nano
+                                                 : INT64_MAX;
+    }
     if (r->o->max_cost_nano <= 0 || r->state != RUNNER_GOING || !eval_ran(t)) {
         return;
     }

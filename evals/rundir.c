@@ -137,18 +137,48 @@ static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct
     return rc;
 }
 
+/* Those that are named: scripts and recordings may name others. */
+static bool add_models(cJSON *root, const struct plan *plan)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "models");
+    bool good = list != NULL;
+    for (size_t i = 0; good && i < plan->n_models; i++) {
+        const struct plan_model *m = &plan->models[i];
+        struct arena *scratch = arena_new();
+        cJSON *item = m->name.n == 0 ? NULL : cJSON_CreateObject();
+        if (item != NULL) {
+            good = add_text(item, "model", arena_cstr(scratch, m->name)) &&
+                   add_text(item, "provider",
+                            m->provider.n == 0 ? NULL : arena_cstr(scratch, m->provider));
+            cJSON_AddItemToArray(list, item);
+        }
+        arena_free(scratch);
+    }
+    return good;
+}
+
 /* How the run's requests were answered. */
-static bool add_source(cJSON *root, const struct eval_options *o)
+static bool add_source(cJSON *root, const struct eval_options *o, const struct plan *plan)
 {
     return add_text(root, "source", source_name(o->source)) &&
            add_text(root, "cassettes", o->cassettes) &&
            (o->script == NULL || add_text(root, "script", o->script)) &&
            add_text(root, "match", cassette_match_name(o->how.match)) &&
            cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
-           add_text(root, "agent", o->agent) && add_text(root, "model", o->model) &&
+           add_text(root, "agent", o->agent) && add_models(root, plan) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);
+}
+
+/* Null where there is none. */
+static bool add_filters(cJSON *root, const struct eval_options *o)
+{
+    if (o->n_filters == 0) {
+        return add_text(root, "filter", NULL);
+    }
+    cJSON *list = cJSON_CreateStringArray(o->filters, (int)o->n_filters);
+    return list != NULL && cJSON_AddItemToObject(root, "filter", list);
 }
 
 static bool add_shard(cJSON *root, const struct eval_options *o)
@@ -168,7 +198,7 @@ static bool add_trials(cJSON *root, const struct eval_options *o, const struct p
     struct arena *scratch = arena_new();
     const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
     const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
-    bool good = add_text(root, "filter", o->filter) && add_text(root, "task", o->task) &&
+    bool good = add_filters(root, o) && add_text(root, "task", o->task) &&
                 add_count(root, "trials", (int64_t)plan->n) && add_shard(root, o) &&
                 add_text(root, "seed", seed) && add_text(root, "started", started);
     arena_free(scratch);
@@ -185,7 +215,7 @@ static int manifest(const struct eval_options *o, const struct plan *plan, cJSON
     for (size_t i = 0; rc == 0 && i < plan->n_sets; i++) {
         rc = add_set(sets, plan->sets[i], good, e);
     }
-    *good = *good && sets != NULL && add_source(root, o) && add_trials(root, o, plan);
+    *good = *good && sets != NULL && add_source(root, o, plan) && add_trials(root, o, plan);
     return rc;
 }
 

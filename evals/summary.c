@@ -91,22 +91,37 @@ static void add_amounts(struct eval_summary *s, const struct eval_trial *t, bool
 }
 
 /* Adds to what was spent in a currency. False where there are too many of them. */
-static bool add_cost(struct eval_summary *s, struct str currency, int64_t nano)
+static bool add_cost(struct eval_cost costs[EVAL_CURRENCIES_MAX], size_t *n, struct str currency,
+                     int64_t nano)
 {
     size_t at = 0;
-    while (at < s->n_costs && str_cmp(s->costs[at].currency, currency) < 0) {
+    while (at < *n && str_cmp(costs[at].currency, currency) < 0) {
         at++;
     }
-    if (at == s->n_costs || !str_eq(s->costs[at].currency, currency)) {
-        if (s->n_costs == EVAL_CURRENCIES_MAX) {
+    if (at == *n || !str_eq(costs[at].currency, currency)) {
+        if (*n == EVAL_CURRENCIES_MAX) {
             return false;
         }
-        memmove(&s->costs[at + 1], &s->costs[at], (s->n_costs - at) * sizeof s->costs[0]);
-        s->costs[at] = (struct eval_cost){currency, 0};
-        s->n_costs++;
+        memmove(&costs[at + 1], &costs[at], (*n - at) * sizeof costs[0]);
+        costs[at] = (struct eval_cost){currency, 0};
+        ++*n;
     }
-    add_amount(&s->costs[at].nano, nano, true);
+    add_amount(&costs[at].nano, nano, true);
     return true;
+}
+
+/* What judges cost, also for trials that ended in an error. */
+static void sum_judges(const struct eval_report *r, struct eval_summary *s)
+{
+    bool known = true;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct eval_judged *j = &r->trials[i].judged;
+        s->judged += j->asked;
+        known = known &&
+                (j->asked == 0 || (j->cost_nano >= 0 && add_cost(s->judge_costs, &s->n_judge_costs,
+                                                                 j->currency, j->cost_nano)));
+    }
+    s->n_judge_costs = known ? s->n_judge_costs : 0;
 }
 
 /* One unknown cost makes all of it unknown, as for the other amounts. */
@@ -119,7 +134,7 @@ static void sum_costs(const struct eval_report *r, struct eval_summary *s)
         if (!eval_ran(t) || (nano < 0 && any_scored && !is_scored(t))) {
             continue;
         }
-        if (nano < 0 || !add_cost(s, t->result.currency, nano)) {
+        if (nano < 0 || !add_cost(s->costs, &s->n_costs, t->result.currency, nano)) {
             s->n_costs = 0;
             return;
         }
@@ -191,6 +206,7 @@ void eval_sum(struct eval_report *r, int64_t allow_errors)
     s->success = (struct ratio){(int64_t)s->passed, (int64_t)(s->passed + s->failed)};
     sum_amounts(r, s);
     sum_costs(r, s);
+    sum_judges(r, s);
     sum_scores(r, s);
     sum_latency(r, s);
     r->exit_status = exit_status(r, allow_errors);

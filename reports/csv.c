@@ -5,7 +5,8 @@
 static const char names[] =
     "run,set,task,tags,trial,model,outcome,status,tool_selection,precision,recall,f1,arguments,"
     "trajectory,steps,calls,input_tokens,cached_tokens,cache_write_tokens,output_tokens,"
-    "reasoning_tokens,cost_nano,currency,latency_ms,failed_checks,trace\r\n";
+    "reasoning_tokens,cost_nano,currency,latency_ms,failed_checks,trace,judge_asked,judge_cost_"
+    "nano\r\n";
 
 /* Quoted where it must be. What a spreadsheet would take for a formula gets an apostrophe. */
 static void add_text(struct buf *out, struct str s)
@@ -99,6 +100,8 @@ static void add_trial(struct buf *out, const struct eval_report *r, const struct
     add_known(out, eval_ran(t) ? (int64_t)x->ended_ms : -1);
     add_failed(out, t);
     add_text(out, t->trace);
+    add_known(out, t->judged.asked);
+    add_known(out, t->judged.asked == 0 ? -1 : t->judged.cost_nano);
     out->n -= 1; /* the last comma */
     buf_addz(out, "\r\n");
 }

@@ -218,7 +218,8 @@ static void missing_cassette_is_a_miss(void)
                 (struct eval_options){.source = EVAL_REPLAY,
                                       .mend = "assay eval --record x",
                                       .cassettes = cassettes,
-                                      .filter = cases[i].filter,
+                                      .filters = &cases[i].filter,
+                                      .n_filters = 1,
                                       .allow_errors = cases[i].allow,
                                       .out = arena_printf(arena, "%s/out-%zu", dir, i).p},
                 &e);
@@ -386,6 +387,22 @@ static void chosen_tasks_are_run_alone(void)
     end();
 }
 
+static void check_refused(struct eval_options o, const char *out, int code, const char *message)
+{
+    struct eval_report *r = NULL;
+    struct err e = {0};
+    char text[1600];
+    o.jobs = 1;
+    o.out = out;
+    int rc = eval_run(&o, &r, &e);
+    err_text(&e, text, sizeof text);
+    CU_ASSERT_EQUAL(rc, code);
+    if (strstr(text, message) == NULL) {
+        CHECK_TEXT(text, message);
+    }
+    CU_ASSERT(!path_exists(out));
+}
+
 /* What is refused before anything is run: the code, a part of the message, no run directory. */
 static void refuses_before_running(void)
 {
@@ -408,6 +425,7 @@ static void refuses_before_running(void)
     const char *lost = in_dir(dir, "lost.yaml");
     const char *tags = in_dir(dir, "tags.yaml");
     const char *twice[] = {set, set};
+    const char *const prime[] = {"prime"}, *const odd[] = {"odd"};
     const char *recorded = in_dir(dir, "recorded");
     const struct {
         struct eval_options o;
@@ -415,15 +433,19 @@ static void refuses_before_running(void)
         const char *message;
     } cases[] = {
         {{.sets = twice, .n_sets = 2}, ERR_INPUT, "is also in"},
-        {{.sets = &set, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "even, odd"},
-        {{.sets = &noscript, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "has any tag"},
-        {{.sets = &tags, .n_sets = 1, .filter = "prime"}, ERR_NOT_FOUND, "slow-ish, slow"},
+        {{.sets = &set, .n_sets = 1, .filters = prime, .n_filters = 1}, ERR_NOT_FOUND, "even, odd"},
+        {{.sets = &noscript, .n_sets = 1, .filters = prime, .n_filters = 1},
+         ERR_NOT_FOUND,
+         "has any tag"},
+        {{.sets = &tags, .n_sets = 1, .filters = prime, .n_filters = 1},
+         ERR_NOT_FOUND,
+         "slow-ish, slow"},
         {{.sets = &set, .n_sets = 1, .task = "task-0,tsk-1"},
          ERR_NOT_FOUND,
          "did you mean task-1?"},
         {{.sets = &set, .n_sets = 1, .task = "xyzzy"}, ERR_NOT_FOUND, "task-0"},
         {{.sets = &set, .n_sets = 1, .task = "task-0,,task-1"}, ERR_USAGE, "--task"},
-        {{.sets = &set, .n_sets = 1, .task = "task-0", .filter = "odd"},
+        {{.sets = &set, .n_sets = 1, .task = "task-0", .filters = odd, .n_filters = 1},
          ERR_NOT_FOUND,
          "even, odd"},
         {{.sets = &broken, .n_sets = 1, .source = EVAL_LIVE}, ERR_INPUT, "must be a list"},
@@ -443,19 +465,7 @@ static void refuses_before_running(void)
         {{.sets = &set, .n_sets = 1, .trials = 1000000}, ERR_LIMIT, "--trials"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct eval_options o = cases[i].o;
-        struct eval_report *r = NULL;
-        struct err e = {0};
-        char text[1600];
-        o.jobs = 1;
-        o.out = out;
-        int rc = eval_run(&o, &r, &e);
-        err_text(&e, text, sizeof text);
-        CU_ASSERT_EQUAL(rc, cases[i].code);
-        if (strstr(text, cases[i].message) == NULL) {
-            CHECK_TEXT(text, cases[i].message);
-        }
-        CU_ASSERT(!path_exists(out));
+        check_refused(cases[i].o, out, cases[i].code, cases[i].message);
     }
     end();
 }
