@@ -51,15 +51,12 @@ def fault_of(home, kind, path):
         except (xmlschema.XMLSchemaException, SyntaxError) as e:
             return str(e).strip().splitlines()[0]
         return None
-    import fastjsonschema
+    import jsonschema
     with open(os.path.join(home, kind), encoding="utf-8") as f:
-        check = fastjsonschema.compile(json.load(f))
-    try:
-        with open(path, encoding="utf-8") as f:
-            check(json.load(f))
-    except fastjsonschema.JsonSchemaException as e:
-        return str(e)
-    return None
+        check = jsonschema.Draft7Validator(json.load(f))
+    with open(path, encoding="utf-8") as f:
+        fault = jsonschema.exceptions.best_match(check.iter_errors(json.load(f)))
+    return f"{fault.json_path}: {fault.message[:200]}" if fault else None
 
 
 def main():
