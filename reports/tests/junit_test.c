@@ -1,6 +1,7 @@
 /* JUnit as Jenkins' schema has it (xunit-plugin, junit-10.xsd): which elements stand in which, with
  * which attributes; ci/reports asks the schema itself. */
 #include "ci/testing/testing.h"
+#include "evals/rows_int.h"
 #include "reports/report_int.h"
 
 #include <string.h>
@@ -31,9 +32,21 @@ static struct eval_trial trials[] = {
      .problem = {"no such file\nassay eval", sizeof "no such file\nassay eval" - 1}},
 };
 
-static const struct eval_report report = {
-    .out = "runs/a&b", .trials = trials, .n = 3, .summary = {.failed = 1, .errors = 1}};
-static const struct eval_report empty = {.out = "runs/none"};
+/* A run of n of the trials, whose lines are in `file`. */
+static struct eval_report *run_of(const char *out, size_t n, struct buf *file)
+{
+    struct eval_report *r = report_new(out);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = file->n;
+        eval_trial_json(file, &trials[i]);
+        struct str line = str_slice(buf_str(file), at, file->n - 1);
+        report_fill_row(r, &trials[i], line, at, report_add_row(r));
+        r->summary.failed += trials[i].verdict.outcome == EVAL_FAIL;
+        r->summary.errors += trials[i].verdict.outcome == EVAL_ERROR;
+    }
+    report_read_from(r, lines_over(out, buf_str(file)));
+    return r;
+}
 
 #define ODD_TEXT                                                                                   \
     "a\xef\xbf\xbd"                                                                                \
@@ -65,12 +78,19 @@ static const char wanted[] =
 
 static void all_is_as_the_schema_has_it(void)
 {
-    const struct eval_report *runs[] = {&report, &empty};
-    struct buf out = {0};
-    report_junit(&out, runs, 2);
-    CU_ASSERT_EQUAL_FATAL(out.n, sizeof wanted - 1);
-    CU_ASSERT(memcmp(out.p, wanted, out.n) == 0);
-    buf_free(&out);
+    struct buf file = {0}, none = {0};
+    struct eval_report *runs[] = {run_of("runs/a&b", 3, &file), run_of("runs/none", 0, &none)};
+    struct sink out = {.write = NULL};
+    report_junit(&out, (const struct eval_report *const *)runs, 2);
+    CU_ASSERT_EQUAL(out.code, 0);
+    CU_ASSERT_EQUAL_FATAL(out.text.n, sizeof wanted - 1);
+    CU_ASSERT(memcmp(out.text.p, wanted, out.text.n) == 0);
+    buf_free(&out.text);
+    for (size_t i = 0; i < 2; i++) {
+        eval_report_free(runs[i]);
+    }
+    buf_free(&file);
+    buf_free(&none);
 }
 
 TESTS(junit, {"junit_is_as_the_schema_of_jenkins_has_it", all_is_as_the_schema_has_it})
