@@ -165,7 +165,8 @@ static bool add_source(cJSON *root, const struct eval_options *o, const struct p
            (o->script == NULL || add_text(root, "script", o->script)) &&
            add_text(root, "match", cassette_match_name(o->how.match)) &&
            cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
-           add_text(root, "agent", o->agent) && add_models(root, plan) &&
+           add_text(root, "agent", o->agent) &&
+           (o->judge == NULL || add_text(root, "judge", o->judge)) && add_models(root, plan) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);

@@ -4,6 +4,7 @@
 #include "cli/tests/model_server.h"
 #include "cli/tests/program.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +28,7 @@
     "- when: {model: gpt-4.1-mini, last_user: {contains: blames}}\n"                               \
     "  reply: {text: '{\"pass\": false, \"reason\": \"It does not.\"}',"                           \
     " usage: {input: 300, output: 10}}\n"                                                          \
-    "- when: {model: gpt-4.1-mini, last_user: {contains: says sorry}}\n"                               \
+    "- when: {model: gpt-4.1-mini, last_user: {contains: says sorry}}\n"                           \
     "  reply: {text: 'So: ```json {\"pass\": true, \"reason\": \"It does.\"} ```',"                \
     " usage: {input: 300, output: 10}}\n"                                                          \
     "- when: {model: gpt-4.1-mini}\n"                                                              \
@@ -303,6 +304,33 @@ static void nobody_there(void)
     CHECK_STATUS(server_end(&s), 0);
 }
 
+/* A trial whose judge is being asked is not over: nothing of it is kept. */
+static void interrupted(void)
+{
+    const char *dir = testing_dir();
+    const char *set = rubric_set(dir, "judge: {model: gpt-4.1-mini, provider: anthropic}\n");
+    struct server s;
+    struct program_running running;
+    struct loopback *judge = loopback_start(&loopback_hanging, 1);
+    SERVE(&s, "--script", path_of("%s/s.script.yaml", dir));
+    const char *const more[] = {s.more[0], path_of("ANTHROPIC_BASE_URL=%s", loopback_url(judge)),
+                                NULL};
+    struct program_options o = {.more = more};
+    const char *out = path_of("%s/out", dir), *tapes = path_of("%s/tapes", dir);
+    const char *const words[] = {"eval",     set,   "--model", "gpt-4.1", "--task", "date",
+                                 "--record", tapes, "--out",   out,       NULL};
+    program_start(words, &o, &running);
+    loopback_wait_request(judge);
+    kill(running.pid, SIGINT);
+    const struct ran *r = program_wait(&running);
+    CHECK_STATUS(r, 130);
+    CHECK_OUT(r, "0 passed, 0 failed, 0 errors");
+    CHECK_TEXT(read_text(path_of("%s/trials.jsonl", out), NULL), "");
+    CU_ASSERT(access(path_of("%s/date.yaml", tapes), R_OK) != 0);
+    CHECK_STATUS(server_end(&s), 0);
+    loopback_stop(judge);
+}
+
 static void refused_before_anything_is_run(void)
 {
     static const struct {
@@ -385,6 +413,7 @@ TESTS(rubric, {"rubrics_are_judged_by_a_script", scripted},
       {"rubrics_of_an_agent_are_judged_behind_it", of_an_agent},
       {"rubric_without_a_verdict_is_an_error", no_verdicts},
       {"judge_that_is_not_there_is_an_error", nobody_there},
+      {"trial_whose_judge_is_asked_can_be_interrupted", interrupted},
       {"rubric_that_cannot_be_judged_is_refused", refused_before_anything_is_run},
       {"rubrics_are_scored_again_by_their_verdicts", scored_again},
       {"shards_with_rubrics_are_joined", joined}, {"judges_count_for_the_budget", budget})
