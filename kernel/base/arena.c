@@ -93,6 +93,19 @@ void arena_free(struct arena *a)
     free(a);
 }
 
+void arena_join(struct arena *a, struct arena *from)
+{
+    struct block **end = &from->top;
+    while (*end != NULL) {
+        end = &(*end)->next;
+    }
+    /* Below the top, which keeps its room. */
+    struct block **below = a->top == NULL ? &a->top : &a->top->next;
+    *end = *below;
+    *below = from->top;
+    free(from);
+}
+
 static struct block *block_new(size_t size)
 {
     struct block *b = mem_alloc(sizeof *b + size);

@@ -14,6 +14,9 @@ struct arena *arena_new(void);
 /* Frees the arena and everything taken from it. NULL is allowed. */
 void arena_free(struct arena *a);
 
+/* Gives what was taken from `from` to `a`, where it lives on, and frees `from`. */
+void arena_join(struct arena *a, struct arena *from);
+
 /* `size` zeroed bytes, aligned for any type, valid until arena_free. size 0 gives a unique pointer.
  */
 void *arena_alloc(struct arena *a, size_t size);
