@@ -52,8 +52,8 @@ static int check_shard(const struct run_data *d, size_t n, struct err *e)
     }
     if (d->report->interrupted) {
         return err_at(e, ERR_INPUT, dir, 0, 0,
-                      "it is not finished: %zu of %" PRId64 " trials; run the shard again",
-                      d->report->n, d->planned);
+                      "it is not finished: %zu of %" PRId64 " trials%s; run the shard again",
+                      d->report->n, d->planned, d->journal ? ", and no results.jsonl" : "");
     }
     return 0;
 }
@@ -184,14 +184,16 @@ static int copy_traces(const struct run_data *d, const char *out, struct err *e)
 static int write_run(const struct shards *s, const char *out, struct err *e)
 {
     struct buf text = {0};
-    int rc = join_lines(s, &text, e);
+    int rc = merge_check(s->at, s->n, e);
+    rc = rc != 0 ? rc : join_lines(s, &text, e);
     rc = rc != 0 ? rc : rundir_new(out, s->arena, e);
     for (size_t i = 0; rc == 0 && i < s->n; i++) {
         rc = copy_traces(s->at[i], out, e);
     }
-    rc = rc != 0 ? rc : write_manifest(s, path_join(s->arena, out, "manifest.json"), e);
     rc = rc != 0 ? rc : file_replace(path_join(s->arena, out, "trials.jsonl"), buf_str(&text), e);
     rc = rc != 0 ? rc : file_replace(path_join(s->arena, out, "results.jsonl"), buf_str(&text), e);
+    /* the last: without it, nothing takes what was cut off here for a run */
+    rc = rc != 0 ? rc : write_manifest(s, path_join(s->arena, out, "manifest.json"), e);
     buf_free(&text);
     return rc;
 }
