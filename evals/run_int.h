@@ -222,4 +222,11 @@ const char *run_set_path(const struct run_data *d, const char *name);
 
 /* Fills the report's summary and exit status from its trials. */
 void eval_sum(struct eval_report *r, int64_t allow_errors);
+/* ---- merge_check.c ---- */
+
+struct run_data;
+
+/* Sees to it, before anything is written, that the n shards hold each trial once, and that the
+ * traces that they name are there, inside of them. ERR_INPUT with the shard. */
+int merge_check(struct run_data *const *shards, size_t n, struct err *e) MUST_CHECK;
 #endif
