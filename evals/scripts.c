@@ -12,7 +12,7 @@ struct shared_script {
     struct fake_script *script;
     char *path;
     size_t users;
-    struct shared_script *next;             /* in its bucket */
+    struct shared_script *next;            /* in its bucket */
     struct shared_script *older, *younger; /* among those without users */
 };
 
