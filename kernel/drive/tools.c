@@ -369,6 +369,7 @@ static int read_answer(struct toolset *set, struct doc d, const struct val *v, s
         rc = read_failure(d, error, &c->output, e);
     }
     c->when_at = when;
+    c->at = v;
     return rc == 0 && when != NULL ? args_match_new(d, when, &c->when, e) : rc;
 }
 
