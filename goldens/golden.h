@@ -24,6 +24,17 @@ struct golden_call {
 
 struct golden_answer; /* an answer check */
 
+/* The model that judges answers by rubrics. */
+struct golden_judge {
+    struct str model;
+    struct str provider; /* as wire_provider names it; n 0 = the one of the run */
+    const char *fake;    /* path of the script that plays it; NULL = none */
+    const struct val *at;
+    const struct val *fake_at;
+    const char *path; /* in which file it is written */
+    bool used;        /* a rubric of a loaded task is its */
+};
+
 struct golden_expect {
     bool has_calls;
     enum golden_mode mode;
@@ -53,8 +64,9 @@ struct golden_task {
     struct budget budget;
     int64_t trials;
     const char *fake; /* path of the script, relative ones resolved against the set; NULL = none */
-    const struct val *fake_at; /* where it is named; NULL = none */
-    struct toolset *tools;     /* owned by the set, may be shared by tasks */
+    const struct val *fake_at;        /* where it is named; NULL = none */
+    struct toolset *tools;            /* owned by the set, may be shared by tasks */
+    const struct golden_judge *judge; /* of its file, or of what includes that; NULL = none */
     struct golden_expect expect;
     const struct val *at; /* where it is written */
     const char *path;     /* in which file: the set's, or one that it includes */
@@ -96,6 +108,33 @@ struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, co
 void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
                   void *ctx);
 
-/* Whether the answer (p NULL = none) passes; on false `why` gets one line. NULL check passes. */
+/* What a judge said of an answer. */
+struct golden_verdict {
+    struct str rubric;
+    bool pass;
+    struct str reason;
+};
+
+struct golden_verdicts {
+    const struct golden_verdict *at;
+    size_t n;
+    struct str judge; /* the model, for messages */
+};
+
+enum golden_held { GOLDEN_FAILS, GOLDEN_HOLDS, GOLDEN_OPEN /* until a rubric has its verdict */ };
+
+/* Whether the answer (p NULL = none) passes, by the verdicts of its rubrics (NULL = there are
+ * none). Where it fails `why` gets one line. NULL check passes. */
+enum golden_held golden_answer_judge(const struct golden_answer *a, struct str answer,
+                                     const struct golden_verdicts *verdicts, struct buf *why);
+
+/* The first rubric, as they are written, whose verdict that still hangs on; p NULL = none. */
+struct str golden_answer_open(const struct golden_answer *a, struct str answer,
+                              const struct golden_verdicts *verdicts);
+
+/* Whether it passes without anybody's verdict. */
 bool golden_answer_test(const struct golden_answer *a, struct str answer, struct buf *why);
+
+/* The place of the first rubric in a check; NULL = it has none. */
+const struct val *golden_answer_rubric(const struct golden_answer *a);
 #endif

@@ -18,9 +18,17 @@ struct golden_loaded {
     struct golden_tools *first_tools;                 /* the same in order of their first use */
     struct golden_tools *last_tools;
     struct golden_answer *answers; /* every check made, for freeing */
+    struct golden_judge *judge;    /* of the file that is being loaded; NULL = none */
+    struct judge_link *judges;     /* all of them, the last one first */
     /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
     void (*wrong)(void *ctx, const struct err *e);
     void *wrong_ctx;
+};
+
+/* A judge that a file names. */
+struct judge_link {
+    struct judge_link *next;
+    struct golden_judge judge;
 };
 
 /* A file that is being loaded, and the one that includes it. */
@@ -43,6 +51,9 @@ struct golden_tools {
 int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
                        struct err *e) MUST_CHECK;
 void golden_expect_free(struct golden_expect *x);
+
+/* Loads the `judge` of the set at root, which counts from then on. ERR_INPUT with place. */
+int golden_judge_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;
 
 /* Compiles the answer check written at v. It belongs to l. ERR_INPUT with place. */
 int golden_answer_load(struct golden_loaded *l, const struct val *v, struct golden_answer **out,
@@ -71,6 +82,14 @@ void golden_check_required(const struct golden_report *r, const struct tool_spec
 /* Finds expectations of a task that can never hold, or say nothing. */
 void golden_check_expect(const struct golden_report *r, const struct golden_task *t);
 void golden_check_answer(const struct golden_report *r, const struct golden_answer *a);
+
+/* Finds rubrics that nobody judges, judges without rubrics, scripts of judges that are not there.
+ */
+void golden_check_rubric(const struct golden_report *r, const struct golden_task *t);
+void golden_check_judges(const struct golden_report *r, const struct golden_loaded *l);
+
+/* Finds what is wrong with the script at `path`, which is named at `at`. */
+void golden_check_script(const struct golden_report *r, const char *path, const struct val *at);
 
 /* Finds doubts about a set as a whole; the file of `r` does not count. */
 void golden_check_set(const struct golden_report *r, const struct golden_set *s);

@@ -222,6 +222,7 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
     out->system = def->system;
     out->budget = def->budget;
     out->trials = def->trials;
+    out->judge = l->judge;
     int rc = doc_keys(d, v, "a task", keys, e);
     rc = rc != 0 ? rc : load_word(d, v, "id", ID_BYTES_MAX, &out->id, e);
     rc = rc != 0 ? rc : load_prompt(d, v, out, e);
@@ -483,6 +484,7 @@ static int load_include(struct golden_loaded *l, const struct val *v, struct err
     l->doc = outer.doc;
     l->dir = outer.dir;
     l->within = outer.within;
+    l->judge = outer.judge;
     l->set.models = outer.set.models;
     l->set.n_models = outer.set.n_models;
     return rc;
@@ -513,7 +515,7 @@ static int load_includes(struct golden_loaded *l, const struct val *root, struct
 static int load_set(struct golden_loaded *l, const struct val *root, struct err *e)
 {
     static const char *const keys[] = {"version", "name",    "defaults", "tasks",
-                                       "models",  "include", NULL};
+                                       "models",  "include", "judge",    NULL};
     struct golden_set *s = &l->set;
     struct str name = {0};
     bool included = l->within->by != NULL;
@@ -521,6 +523,7 @@ static int load_set(struct golden_loaded *l, const struct val *root, struct err 
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
     rc = rc != 0 ? rc : load_models(l, root, e);
+    rc = rc != 0 ? rc : golden_judge_load(l, root, e);
     if (rc != 0) {
         return rc;
     }
