@@ -184,6 +184,7 @@ static const struct {
     {HEAD "- {builtin: read_file}\n", ERR_INPUT, 3, 3, "`root: DIR`"},
     {HEAD "- {builtin: read_file, root: \"\"}\n", ERR_INPUT, 3, 30, "folder"},
     {HEAD "- {builtin: read_file, root: 7}\n", ERR_INPUT, 3, 30, "string"},
+    {HEAD "- now\n", ERR_INPUT, 3, 3, "write {builtin: now}"},
     {HEAD "- {builtin: now, root: x}\n", ERR_INPUT, 3, 24, "read_file, write_file and list_files"},
     {HEAD "- {name: a, command: [sh], root: x}\n", ERR_INPUT, 3, 34, "list_files"},
     {HEAD "- {name: a, http: x}\n", ERR_INPUT, 3, 19, "map"},
@@ -530,9 +531,9 @@ static void what_models_and_sessions_never_see_is_found(void)
                "5:49 unreachable_answer this answer is never given: one before it fits every "
                "call; put that one last, or give it `when` or `times`\n"
                "10:16 unreachable_answer this answer is never given: the tool \"typed\" does not "
-               "take this \"n\": value: expected an integer, found a string \"3\"\n"
+               "take this \"n\": value: expected a whole number, got a string \"3\"\n"
                "11:16 unreachable_answer this answer is never given: the tool \"typed\" does not "
-               "take this \"n\": value: expected a number of at most 9, found a number 10\n");
+               "take this \"n\": value: expected at most 9, got a number 10\n");
     buf_free(&all);
     end();
 }
