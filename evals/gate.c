@@ -50,6 +50,25 @@ bool gate_wants_baseline(const struct gate *g)
 
 /* ---- reading ---- */
 
+/* Whether a metric is a share or a probability, so that no run can come to more than 1. */
+static bool is_share(enum gate_metric m)
+{
+    return m <= GATE_PASS_HAT || m == GATE_SUCCESS_DROP || m == GATE_WORSE_P;
+}
+
+/* A limit that was meant in percent: nothing could hold it, or everything would. */
+static int bad_share(const struct gate *g, struct str name, struct err *e)
+{
+    int percent = g->limit <= 100 ? (int)g->limit : 0;
+    if (percent < 2 || g->limit > percent) {
+        return err_set(e, ERR_USAGE, "--gate: %.*s is a share from 0 to 1, got \"%s\"",
+                       STR_FMT(name), g->text);
+    }
+    return err_set(e, ERR_USAGE,
+                   "--gate: %.*s is a share from 0 to 1, got \"%s\"; did you mean %d.%02d?",
+                   STR_FMT(name), g->text, percent / 100, percent % 100);
+}
+
 static int bad_gate(const char *text, struct err *e)
 {
     return err_set(e, ERR_USAGE,
@@ -128,11 +147,19 @@ int gate_parse(const char *text, struct gate *out, struct err *e)
     }
     struct str name = str_trim(str_slice(whole, 0, best));
     struct str number = str_trim(str_slice(whole, best + strlen(ops[op].text), whole.n));
+    bool percent = str_ends(number, "%");
+    number = str_slice(number, 0, number.n - (percent ? 1 : 0));
     out->op = ops[op].op;
     if (!read_limit(number, &out->limit) || name.n == 0) {
         return bad_gate(text, e);
     }
-    return read_metric(name, out) ? 0 : bad_metric(name, e);
+    if (!read_metric(name, out)) {
+        return bad_metric(name, e);
+    }
+    if (is_share(out->metric) && (percent || out->limit > 1)) {
+        return bad_share(out, name, e);
+    }
+    return percent ? bad_gate(text, e) : 0;
 }
 
 /* ---- holding a run to it ---- */

@@ -190,12 +190,12 @@ static int load_calls(struct doc d, const struct val *v, struct golden_expect *o
     static const char *const modes[] = {"exact",  "in_order", "any_order",
                                         "subset", "superset", NULL};
     static const char *const extra[] = {"error", "ignore", NULL};
-    const struct val *calls = val_get(v, "calls");
+    const struct val *calls = NULL;
     const struct val *list = NULL;
     int mode = GOLDEN_EXACT;
     int ignore = 0;
-    if (val_is(calls, VAL_ARRAY)) {
-        return doc_fail(d, calls, e,
+    if (val_is(val_get(v, "calls"), VAL_ARRAY)) {
+        return doc_fail(d, val_get(v, "calls"), e,
                         "\"calls\" must be a map, got a list; write calls: {mode: exact, list: "
                         "[...]}");
     }
