@@ -128,12 +128,17 @@ void rig_approve(struct rig *r, struct str call_id, enum decision decision)
     let_go(r);
 }
 
-void rig_say(struct rig *r, struct str text)
+void rig_keep_time(struct rig *r)
 {
     int64_t at = r->player == NULL ? -1 : player_next_at(r->player);
     if (at > 0 && (uint64_t)at > sched_now(r->sched)) {
-        sched_skip(r->sched, (uint64_t)at - sched_now(r->sched)); /* so long the user took */
+        sched_skip(r->sched, (uint64_t)at - sched_now(r->sched));
     }
+}
+
+void rig_say(struct rig *r, struct str text)
+{
+    rig_keep_time(r); /* so long the user took */
     session_say(r->session, text);
 }
 
@@ -161,7 +166,9 @@ static void start_session(struct rig *r)
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
-                                        .key_from = rig_is_live(r) ? r->live.key_from : STR(""),
+                                        .key_from = !rig_is_live(r)     ? STR("")
+                                                    : o->key_from.n > 0 ? o->key_from
+                                                                        : r->live.key_from,
                                         .headers = r->live.headers,
                                         .n_headers = r->live.n_headers,
                                         .used = rig_is_live(r) ? on_used : NULL,

@@ -77,21 +77,6 @@ static void turns_go_on_while_the_model_answers(void)
     }
 }
 
-/* Who runs a set live without a model is told which it is meant for. */
-static void models_of_a_set_are_named(void)
-{
-    const char *dir = testing_dir();
-    const struct program_options in_dir = {.dir = dir};
-    write_text(dir, "s.yaml",
-               HEAD "models: [m-1, {model: m-2, provider: anthropic}]\n"
-                    "tasks: [{id: a, prompt: p, expect: {no_calls: true}}]\n");
-    const struct ran *r = ASSAY_WITH(&in_dir, "eval", "s.yaml");
-    CHECK_STATUS(r, 2);
-    CHECK_ONE_LINE(r);
-    CHECK_ERR(r, "--model NAME, one at a time of those that the set is meant for: m-1, m-2");
-    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "check", "s.yaml"), 0);
-}
-
 /* A set as large as one may be is checked in one go. */
 static void a_large_set_is_checked(void)
 {
@@ -112,5 +97,4 @@ static void a_large_set_is_checked(void)
 
 TESTS(sets, {"sets_included_ones_are_run", included_sets_are_run},
       {"sets_turns_go_on_while_the_model_answers", turns_go_on_while_the_model_answers},
-      {"sets_models_are_named", models_of_a_set_are_named},
       {"sets_a_large_one_is_checked", a_large_set_is_checked})

@@ -1,5 +1,5 @@
 #include "ci/testing/testing.h"
-#include "goldens/golden.h"
+#include "goldens/tests/opened.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
@@ -186,6 +186,8 @@ static void names_the_place_of_every_mistake(void)
                    e.column, e.message);
         }
         CU_ASSERT(good);
+        bool loads;
+        CU_ASSERT(opened_agrees(path, &loads));
     }
     arena_free(arena);
 }
