@@ -374,9 +374,28 @@ void findings_add_err(struct findings *f, const char *file, const struct err *e)
  * all of them are files that could not be read though they may be. */
 int findings_end(struct findings *f, const char *what, size_t n_files);
 
-/* What is behind `check`: `FILE... [--json]`, each file given to check_file. verb and what name
- * them in messages. */
-int check_files(int argc, char **argv, const char *verb, const char *what,
+/* Files of one kind, as verbs look for them below a folder. */
+struct file_kind {
+    const char *what;                 /* "golden set", for messages */
+    const char *const *endings;       /* of their names; NULL ends them */
+    bool (*is_one)(const char *path); /* NULL = the ending is enough */
+    const char *like;                 /* how one is known: "*.yaml" */
+};
+
+extern const struct file_kind
+    kind_cassette;                      /* any *.yaml, *.yml, *.json but tools, sets and scripts */
+extern const struct file_kind kind_set; /* a golden set */
+extern const struct file_kind kind_script; /* a script of a fake model */
+
+/* The files that the words name, in their order, into *out and *n (in arena): a word that is a
+ * folder stands for each file of this kind below it. ERR_INPUT: there is none. Errors as dir_tree.
+ */
+int words_files(struct arena *arena, const struct words *words, const struct file_kind *kind,
+                const char ***out, size_t *n, struct err *e) MUST_CHECK;
+
+/* What is behind `check`: `FILE... [--json]`, each file given to check_file; a folder stands for
+ * those below it. verb names it in messages. */
+int check_files(int argc, char **argv, const char *verb, const struct file_kind *kind,
                 void (*check_file)(const char *path, struct findings *f));
 
 /* The tools that --tools names: a file, or built-in names with commas; NULL: calculator,
