@@ -212,10 +212,13 @@ static void judge_again(struct rescoring *r, const struct golden_task *task, str
     const struct eval_judged *j = &t->judged;
     struct eval_run run = {
         t->calls, t->n_calls, t->model, t->result, {j->verdicts, j->n_verdicts, j->model}};
-    struct str open = golden_answer_open(task->expect.answer, t->result.answer, &run.verdicts);
-    if (open.p != NULL) {
-        lacks_verdict(r, open, t);
-        return;
+    const struct golden_answer *check = task->expect.answer;
+    if (golden_answer_rubric(check) != NULL) {
+        struct str open = golden_answer_open(check, t->result.answer, &run.verdicts);
+        if (open.p != NULL) {
+            lacks_verdict(r, open, t);
+            return;
+        }
     }
     eval_judge(task, &run, r->scratch, &t->verdict);
     keep_reason(&old, &t->verdict);
