@@ -329,6 +329,20 @@ static int set_tagged(struct load *l, struct val *v, const char *tag, struct str
     return bad_tag(l, v, tag);
 }
 
+/* A scalar without a tag. */
+static int set_untagged(struct load *l, struct val *v, struct str text, bool plain)
+{
+    if (!plain) {
+        set_string(l, v, text);
+        return 0;
+    }
+    struct buf number = {.n = 0};
+    enum yaml_plain meant = yaml_resolve(l->rules, text, &number);
+    int rc = set_resolved(l, v, meant, text, buf_str(&number));
+    buf_free(&number);
+    return rc;
+}
+
 static int set_scalar(struct load *l, const yaml_event_t *ev, struct val *v)
 {
     struct str text = {(const char *)ev->data.scalar.value, ev->data.scalar.length};
@@ -338,15 +352,30 @@ static int set_scalar(struct load *l, const yaml_event_t *ev, struct val *v)
         tag = NULL; /* YAML 1.2: it is text; PyYAML: it is as if plain */
         resolves = l->rules == YAML_PYYAML;
     }
-    if (tag == NULL && !resolves) {
-        set_string(l, v, text);
-        return 0;
+    if (tag == NULL) {
+        return set_untagged(l, v, text, resolves);
     }
     struct buf number = {.n = 0};
     enum yaml_plain plain = yaml_resolve(l->rules, text, &number);
-    int rc = tag == NULL ? set_resolved(l, v, plain, text, buf_str(&number))
-                         : set_tagged(l, v, tag, text, buf_str(&number), plain);
+    int rc = set_tagged(l, v, tag, text, buf_str(&number), plain);
     buf_free(&number);
+    return rc;
+}
+
+int yaml_scalar(struct load *l, struct str text, bool plain, uint32_t line, uint32_t column)
+{
+    struct val v = {.kind = VAL_STRING, .line = line, .column = column};
+    if (at_key(l)) {
+        place_key(l, arena_str(l->arena, text), &v, plain && str_is(text, "<<"));
+        return 0;
+    }
+    int rc = set_untagged(l, &v, text, plain);
+    if (rc == 0) {
+        rc = count_nodes(l, &v, 1);
+    }
+    if (rc == 0) {
+        place(l, &v, 0);
+    }
     return rc;
 }
 
@@ -426,6 +455,23 @@ static bool is_python(const struct load *l, const char *tag)
     return l->rules == YAML_PYYAML && strncmp(tag, python, sizeof python - 1) == 0;
 }
 
+int yaml_open(struct load *l, enum val_kind kind, uint32_t line, uint32_t column)
+{
+    struct val v = {.kind = kind, .line = line, .column = column};
+    size_t nodes = l->nodes;
+    if (l->depth == YAML_DEPTH_MAX) {
+        return too_deep(l, &v);
+    }
+    int rc = count_nodes(l, &v, 1);
+    if (rc == 0) {
+        l->frames[l->depth++] = (struct frame){.state = kind == VAL_OBJECT ? AT_KEY : IN_LIST,
+                                               .value = v,
+                                               .base = l->n_entries,
+                                               .nodes = nodes};
+    }
+    return rc;
+}
+
 static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
 {
     struct val v = {
@@ -444,18 +490,9 @@ static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
         !is_python(l, (const char *)tag)) {
         return bad_tag(l, &v, (const char *)tag);
     }
-    if (l->depth == YAML_DEPTH_MAX) {
-        return too_deep(l, &v);
-    }
-    size_t nodes = l->nodes;
-    int rc = count_nodes(l, &v, 1);
+    int rc = yaml_open(l, kind, v.line, v.column);
     if (rc == 0) {
-        size_t anchor = anchor_open(l, name);
-        l->frames[l->depth++] = (struct frame){.state = map ? AT_KEY : IN_LIST,
-                                               .value = v,
-                                               .base = l->n_entries,
-                                               .nodes = nodes,
-                                               .anchor = anchor};
+        l->frames[l->depth - 1].anchor = anchor_open(l, name);
     }
     return rc;
 }
@@ -614,7 +651,7 @@ static int close_map(struct load *l, struct frame *f)
     return rc;
 }
 
-static int on_close(struct load *l)
+int yaml_close(struct load *l)
 {
     assert(l->depth > 0);
     struct frame *f = &l->frames[l->depth - 1];
@@ -657,7 +694,7 @@ static int on_event(struct load *l, const yaml_event_t *ev)
     case YAML_SEQUENCE_START_EVENT: return on_open(l, ev, VAL_ARRAY);
     case YAML_MAPPING_START_EVENT: return on_open(l, ev, VAL_OBJECT);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT: return on_close(l);
+    case YAML_MAPPING_END_EVENT: return yaml_close(l);
     }
     return 0;
 }
@@ -727,14 +764,8 @@ static int run(struct load *l, yaml_parser_t *p, struct str text)
     return 0;
 }
 
-static int parse_yaml(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
-                      struct val **out, struct err *e)
+static int read_any(struct load *l, struct str text)
 {
-    struct load *l = mem_zero(sizeof *l);
-    l->arena = arena;
-    l->file = file;
-    l->rules = rules;
-    l->e = e;
     yaml_parser_t p;
     if (!yaml_parser_initialize(&p)) {
         mem_exhausted();
@@ -744,6 +775,24 @@ static int parse_yaml(struct arena *arena, const char *file, struct str text, en
     yaml_parser_set_input_string(&p, text.n == 0 ? none : (const unsigned char *)text.p, text.n);
     int rc = run(l, &p, text);
     yaml_parser_delete(&p);
+    return rc;
+}
+
+static int parse_yaml(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
+                      struct val **out, struct err *e)
+{
+    struct load *l = mem_zero(sizeof *l);
+    l->arena = arena;
+    l->file = file;
+    l->rules = rules;
+    int rc = 0;
+    if (rules != YAML_CORE || !yaml_read_simple(l, text)) {
+        l->e = e; /* from the start again */
+        l->depth = 0;
+        l->n_entries = 0;
+        l->nodes = 0;
+        rc = read_any(l, text);
+    }
     if (rc == 0) {
         *out = arena_alloc(arena, sizeof **out);
         **out = l->root;
