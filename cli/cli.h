@@ -9,6 +9,7 @@
 #include "evals/rig.h"
 #include "kernel/base/err.h"
 #include "kernel/base/finding.h"
+#include "kernel/base/sink.h"
 #include "kernel/drive/tools.h"
 
 enum { HELP_TEXTS_MAX = 8 };
@@ -77,9 +78,10 @@ int score_run(int argc, char **argv);
 
 /* ---- eval.c ---- */
 
-/* Appends a line a trial, then the summary with its figures; `more` are members that follow, with
- * their commas; NULL = none. */
-void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more);
+/* Appends a line a trial, then the summary with its figures; `more` appends members that follow,
+ * with their commas; NULL = none. */
+void print_report_json(struct sink *out, const struct eval_report *r,
+                       void (*more)(void *ctx, struct sink *out), void *ctx);
 
 /* ---- trace_check.c ---- */
 
@@ -324,6 +326,8 @@ void tell_run_status(const struct rig_outcome *o);
 /* Appends the command that records anew what this command line replays: the same words for a shell,
  * with --replay turned into --record and `--mode all`. */
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
+/* The same of an eval without --task, --model and --filter, for one of its trials. */
+void mend_trial(struct buf *out, int argc, char **argv);
 /* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
  */
 void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,
@@ -341,6 +345,11 @@ void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* All of `s` to standard output; false when it could not be written (closed pipe, full disk), said
  * on stderr. */
 bool put_out(struct str s);
+
+/* Text for standard output that goes out piece by piece. */
+struct sink sink_to_stdout(void);
+/* The rest of it; false when it could not be written or made, said on stderr. */
+bool sink_end_stdout(struct sink *s);
 
 /* The same for what a model said: a terminal gets it without what it would obey, a file or pipe
  * gets every byte. */
@@ -365,9 +374,28 @@ void findings_add_err(struct findings *f, const char *file, const struct err *e)
  * all of them are files that could not be read though they may be. */
 int findings_end(struct findings *f, const char *what, size_t n_files);
 
-/* What is behind `check`: `FILE... [--json]`, each file given to check_file. verb and what name
- * them in messages. */
-int check_files(int argc, char **argv, const char *verb, const char *what,
+/* Files of one kind, as verbs look for them below a folder. */
+struct file_kind {
+    const char *what;                 /* "golden set", for messages */
+    const char *const *endings;       /* of their names; NULL ends them */
+    bool (*is_one)(const char *path); /* NULL = the ending is enough */
+    const char *like;                 /* how one is known: "*.yaml" */
+};
+
+extern const struct file_kind
+    kind_cassette;                      /* any *.yaml, *.yml, *.json but tools, sets and scripts */
+extern const struct file_kind kind_set; /* a golden set */
+extern const struct file_kind kind_script; /* a script of a fake model */
+
+/* The files that the words name, in their order, into *out and *n (in arena): a word that is a
+ * folder stands for each file of this kind below it. ERR_INPUT: there is none. Errors as dir_tree.
+ */
+int words_files(struct arena *arena, const struct words *words, const struct file_kind *kind,
+                const char ***out, size_t *n, struct err *e) MUST_CHECK;
+
+/* What is behind `check`: `FILE... [--json]`, each file given to check_file; a folder stands for
+ * those below it. verb names it in messages. */
+int check_files(int argc, char **argv, const char *verb, const struct file_kind *kind,
                 void (*check_file)(const char *path, struct findings *f));
 
 /* The tools that --tools names: a file, or built-in names with commas; NULL: calculator,

@@ -18,8 +18,8 @@ static const char help_text[] =
     "usage: assay eval SET... [options]\n"
     "\n"
     "where the answers come from (default: a live endpoint)\n"
-    "  --replay DIR        recordings DIR/TASK.yaml (trial N: DIR/TASK.N.yaml); no network, no "
-    "clock\n"
+    "  --replay DIR        recordings DIR/TASK.yaml (trial N: DIR/TASK.N.yaml), of several models\n"
+    "                      DIR/MODEL/TASK.yaml; no network, no clock\n"
     "  --fake              each task's own script; with --script FILE that one in every task\n"
     "  --record DIR        a live endpoint, recorded into DIR\n"
     "                      The recording of a trial that ends in an error is set aside as\n"
@@ -27,9 +27,13 @@ static const char help_text[] =
     "interrupted\n";
 
 static const char help_model[] =
-    "  --model NAME  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  "
-    "--seed N\n"
-    "                      as for assay run; {task} in the URL stands for the task's id\n";
+    "  --model NAME        may be repeated: each task is run with each. Else those of the set's\n"
+    "                      `models`, or MODEL. NAME@PROVIDER: one that the set has with several\n"
+    "  --base-url URL  --provider P  --stream  --temperature X  --max-tokens N  --seed N\n"
+    "                      as for assay run; {task} in the URL stands for the task's id\n"
+    "  --judge NAME        the model that judges answers by a rubric, instead of the set's "
+    "`judge`.\n"
+    "                      Asked after the run and recorded with it; its cost is told apart\n";
 
 static const char help_agent[] =
     "\n"
@@ -48,7 +52,8 @@ static const char help_agent[] =
 static const char help_end[] =
     "\n"
     "the evaluation\n"
-    "  --filter TAG        only tasks with this tag\n"
+    "  --filter TAG,...    only tasks with one of these tags; !TAG: none with that one. Several\n"
+    "                      --filter must all hold\n"
     "  --task ID,...       only these tasks\n"
     "  --trials N          trials a task (default: as the set says)\n"
     "  --jobs N            sessions in flight (default 16); results are the same for every N. "
@@ -87,14 +92,17 @@ struct request {
     struct arena *arena;
     struct prices *prices;
     struct rules *rules;
+    struct live lives[3]; /* by enum wire_format, of those that a model has */
+    const char *base_url;
     const char *max_cost, *shard, *baseline;
+    struct option_list models, filters;
     struct gate_flags gate_flags;
     struct gates gates;
     struct run_data *base; /* NULL = no baseline */
     bool json;
 };
 
-enum { EVAL_OPTIONS = 25 };
+enum { EVAL_OPTIONS = 26 };
 
 /* What the program under test decides itself. */
 static int check_agent(const struct eval_options *o, struct err *e)
@@ -109,6 +117,17 @@ static int check_agent(const struct eval_options *o, struct err *e)
     }
     return err_set(e, ERR_USAGE, "--%s does not go with --agent: the program asks as it likes",
                    flag);
+}
+
+static int check_models(const struct option_list *models, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < models->n; i++) {
+        rc = models->at[i][0] == '\0'
+                 ? err_set(e, ERR_USAGE, "--model wants a value, got an empty one")
+                 : text_check("model", models->at[i], e);
+    }
+    return rc;
 }
 
 /* "2/7" */
@@ -160,11 +179,12 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"stream", OPTION_FLAG, &o->stream, 0, 0},
         {"json", OPTION_FLAG, &q->json, 0, 0},
         {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
-        {"model", OPTION_NAME, &o->model, 0, 0},
-        {"base-url", OPTION_NAME, &o->base_url, 0, 0},
+        {"model", OPTION_LIST, &q->models, 0, 0},
+        {"judge", OPTION_NAME, &o->judge, 0, 0},
+        {"base-url", OPTION_NAME, &q->base_url, 0, 0},
         {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
         {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
-        {"filter", OPTION_NAME, &o->filter, 0, 0},
+        {"filter", OPTION_LIST, &q->filters, 0, 0},
         {"task", OPTION_TEXT, &o->task, 0, 0},
         {"out", OPTION_NAME, &o->out, 0, 0},
         {"prices", OPTION_NAME, &table, 0, 0},
@@ -203,7 +223,8 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = replay_parse(&how, o->source, &o->how, &q->rules, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     rc = rc != 0 ? rc : provider_check(o->provider, e);
-    rc = rc != 0 ? rc : text_check("model", o->model, e);
+    rc = rc != 0 ? rc : check_models(&q->models, e);
+    rc = rc != 0 ? rc : text_check("judge", o->judge, e);
     rc = rc != 0 ? rc : text_check("agent", o->agent, e);
     rc = rc != 0 ? rc : check_agent(o, e);
     rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
@@ -211,32 +232,60 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     return rc != 0 ? rc : parse_run(q, e);
 }
 
+static bool is_live(const struct eval_options *o)
+{
+    return o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+}
+
+/* Where a provider's models are asked, and with which key. */
+static int find_endpoint(void *ctx, enum wire_format f, struct eval_endpoint *out, struct err *e)
+{
+    struct request *q = ctx;
+    struct live *l = &q->lives[f];
+    int rc = live_open(&q->live_flags, f, q->base_url, is_live(&q->options), q->arena, l, e);
+    *out = (struct eval_endpoint){.base_url =
+                                      l->base_url.n == 0 ? NULL : arena_cstr(q->arena, l->base_url),
+                                  .api_key = arena_cstr(q->arena, l->api_key),
+                                  .key_from = l->settings.key_from};
+    return rc;
+}
+
 /* What comes from the environment, where the flags leave it open. */
 static int complete(struct request *q, struct err *e)
 {
     struct eval_options *o = &q->options;
-    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-    int rc = live_open(&q->live_flags, provider_format(o->provider), o->base_url,
-                       live && o->agent == NULL, q->arena, &q->live, e);
-    if (rc == 0 && live && o->agent != NULL) {
-        rc = upstreams_of("--base-url", o->base_url, o->upstream, e);
+    int rc = live_open(&q->live_flags, provider_format(o->provider), q->base_url, false, q->arena,
+                       &q->live, e);
+    if (rc == 0 && is_live(o) && o->agent != NULL) {
+        rc = upstreams_of("--base-url", q->base_url, o->upstream, e);
     }
     if (rc != 0) {
         return rc;
     }
     o->sets = q->words.at;
     o->n_sets = q->words.n;
+    o->models = q->models.at;
+    o->n_models = q->models.n;
+    o->filters = q->filters.at;
+    o->n_filters = q->filters.n;
     o->live = &q->live.settings;
-    o->api_key = arena_cstr(q->arena, q->live.api_key);
-    o->base_url = q->live.base_url.n == 0 ? NULL : arena_cstr(q->arena, q->live.base_url);
-    o->model = live && o->model == NULL ? getenv("MODEL") : o->model;
+    o->endpoint = find_endpoint;
+    o->endpoint_ctx = q;
+    o->model = is_live(o) ? getenv("MODEL") : NULL;
     return 0;
 }
 
-void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more)
+void print_report_json(struct sink *sink, const struct eval_report *r,
+                       void (*more)(void *ctx, struct sink *out), void *ctx)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        eval_trial_json(out, &r->trials[i]);
+    struct buf *out = &sink->text;
+    for (size_t i = 0; sink_ease(sink) && i < r->n; i++) {
+        struct str line;
+        sink->code = eval_line(r, &r->rows[i], &line, &sink->error);
+        if (sink->code == 0) {
+            buf_add(out, line);
+            buf_char(out, '\n');
+        }
     }
     buf_addz(out, "{\"summary\":");
     eval_summary_json(out, &r->summary);
@@ -245,7 +294,7 @@ void print_report_json(struct buf *out, const struct eval_report *r, const struc
     buf_char(out, '}');
     json_put_text(out, "run", str_of(r->out));
     if (more != NULL) {
-        buf_add(out, buf_str(more));
+        more(ctx, sink);
     }
     buf_addz(out, "}\n");
 }
@@ -257,36 +306,54 @@ static int gated_status(const struct eval_report *r, int held)
     return exit_worse(status, held);
 }
 
+/* What a report is told together with. */
+struct told {
+    const struct request *q;
+    const struct eval_report *report;
+    const struct comparison_result *comparison; /* NULL = none */
+    struct buf gates;
+};
+
+static void put_more(void *ctx, struct sink *out)
+{
+    const struct told *t = ctx;
+    if (t->comparison != NULL) {
+        buf_addz(&out->text, ",\"comparison\":");
+        eval_compare_json(out, t->comparison, t->q->baseline, t->report->out);
+    }
+    if (t->q->gates.n > 0) {
+        buf_addz(&out->text, ",\"gates\":[");
+        buf_add(&out->text, buf_str(&t->gates));
+        buf_char(&out->text, ']');
+    }
+}
+
+static void put_table(const struct told *t, struct sink *out)
+{
+    report_table(out, t->report, want_color(STDOUT_FILENO));
+    if (t->comparison != NULL) {
+        buf_char(&out->text, '\n');
+        report_compare(out, t->comparison, t->q->baseline, t->report->out,
+                       want_color(STDOUT_FILENO));
+    }
+    buf_add(&out->text, buf_str(&t->gates));
+}
+
 /* Prints the report, its comparison and its gates; the exit status that they stand for. */
 static int print_report(const struct request *q, const struct eval_report *r,
                         const struct comparison_result *c)
 {
-    struct buf out = {0}, more = {0}, gates = {0};
-    int held = gates_check(&q->gates, r, c, q->json ? NULL : &gates, q->json ? &gates : NULL);
+    struct told t = {q, r, c, {0}};
+    struct sink out = sink_to_stdout();
+    int held = gates_check(&q->gates, r, c, q->json ? NULL : &t.gates, q->json ? &t.gates : NULL);
     if (q->json) {
-        if (c != NULL) {
-            buf_addz(&more, ",\"comparison\":");
-            eval_compare_json(&more, c, q->baseline, r->out);
-        }
-        if (q->gates.n > 0) {
-            buf_addz(&more, ",\"gates\":[");
-            buf_add(&more, buf_str(&gates));
-            buf_char(&more, ']');
-        }
-        print_report_json(&out, r, &more);
+        print_report_json(&out, r, put_more, &t);
     } else {
-        report_table(&out, r, want_color(STDOUT_FILENO));
-        if (c != NULL) {
-            buf_char(&out, '\n');
-            report_compare(&out, c, q->baseline, r->out, want_color(STDOUT_FILENO));
-        }
-        buf_add(&out, buf_str(&gates));
+        put_table(&t, &out);
     }
     int status = q->gates.n > 0 ? gated_status(r, held) : r->exit_status;
-    status = put_out(buf_str(&out)) ? status : exit_worse(status, EXIT_ENVIRONMENT);
-    buf_free(&out);
-    buf_free(&more);
-    buf_free(&gates);
+    status = sink_end_stdout(&out) ? status : exit_worse(status, EXIT_ENVIRONMENT);
+    buf_free(&t.gates);
     return status;
 }
 
@@ -316,12 +383,16 @@ static int evaluate(int argc, char **argv, struct request *q)
         o->ctx = &drawn;
     }
     struct eval_report *report = NULL;
-    struct buf mend = {0};
+    struct buf mend = {0}, one = {0};
     mend_command(&mend, "eval", argc, argv);
     buf_char(&mend, '\0');
+    mend_trial(&one, argc, argv);
+    buf_char(&one, '\0');
     o->mend = mend.p;
+    o->mend_trial = one.p;
     int rc = eval_run(o, &report, &e);
     buf_free(&mend);
+    buf_free(&one);
     if (drawn) {
         fputs("\r\033[K", stderr);
     }

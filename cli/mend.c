@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -31,21 +32,47 @@ void mend_record(struct buf *out, const char *path, const char *mode, const stru
     }
 }
 
-/* Whether argv[i] is one of the options that make no sense while recording; *words is how many
- * words it takes. */
-static bool is_for_replay(const char *word, int *words)
+/* Whether the word is one of these options, which take a value; *words is how many words it takes
+ * with that. */
+static bool is_one_of(const char *word, const char *const *names, int *words)
 {
-    static const char *const with_value[] = {"--match", "--mode",    "--out",
-                                             "--speed", "--rechunk", "--max-age"};
-    for (size_t i = 0; i < sizeof with_value / sizeof with_value[0]; i++) {
-        size_t n = strlen(with_value[i]);
-        if (strncmp(word, with_value[i], n) == 0 && (word[n] == '\0' || word[n] == '=')) {
+    for (; *names != NULL; names++) {
+        size_t n = strlen(*names);
+        if (strncmp(word, *names, n) == 0 && (word[n] == '\0' || word[n] == '=')) {
             *words = word[n] == '=' ? 1 : 2;
             return true;
         }
     }
     *words = 1;
-    return strcmp(word, "--strict") == 0 || strcmp(word, "--json") == 0;
+    return false;
+}
+
+/* Whether argv[i] is one of the options that make no sense while recording. */
+static bool is_for_replay(const char *word, int *words)
+{
+    static const char *const with_value[] = {"--match",   "--mode",    "--out", "--speed",
+                                             "--rechunk", "--max-age", NULL};
+    return is_one_of(word, with_value, words) || strcmp(word, "--strict") == 0 ||
+           strcmp(word, "--json") == 0 || strcmp(word, "--resume") == 0;
+}
+
+void mend_trial(struct buf *out, int argc, char **argv)
+{
+    static const char *const chosen[] = {"--task", "--model", "--filter", "--shard", NULL};
+    char **kept = mem_alloc(((size_t)argc + 1) * sizeof *kept);
+    int n = 0;
+    bool words_only = false;
+    for (int i = 0; i < argc; i++) {
+        int skip = 0;
+        words_only = words_only || strcmp(argv[i], "--") == 0;
+        if (!words_only && is_one_of(argv[i], chosen, &skip)) {
+            i += skip - 1;
+        } else {
+            kept[n++] = argv[i];
+        }
+    }
+    mend_command(out, "eval", n, kept);
+    free(kept);
 }
 
 void mend_command(struct buf *out, const char *verb, int argc, char **argv)

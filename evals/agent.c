@@ -62,6 +62,8 @@ struct agent {
     struct buf out;
     struct buf err;
     struct buf log;
+    bool told; /* what it came to, which is `outcome` but for its source */
+    struct rig_outcome outcome;
 };
 
 /* ---- the tap ---- */
@@ -514,18 +516,31 @@ static struct agent_facts facts_of(struct agent *a)
     return f;
 }
 
+struct rig *agent_rig(struct agent *a)
+{
+    return a->rig;
+}
+
+/* Its trace and what it complained of are written once. */
+static int tell_outcome(struct agent *a, struct err *e)
+{
+    struct agent_facts facts = facts_of(a);
+    a->told = true;
+    agent_log(&a->traffic, &facts, &a->log, &a->outcome);
+    int rc = write_file(a->o.rig->trace, buf_str(&a->log), e);
+    return rc != 0 ? rc : keep_stderr(a, facts.status, e);
+}
+
 int agent_outcome(struct agent *a, struct rig_outcome *out, struct err *e)
 {
-    *out = (struct rig_outcome){.log_error = NULL};
-    struct agent_facts facts = facts_of(a);
-    agent_log(&a->traffic, &facts, &a->log, out);
+    int rc = a->told ? 0 : tell_outcome(a, e);
+    *out = a->outcome;
     rig_source_outcome(a->rig, out);
-    if (a->traffic.requests == 0 && facts.status == RUN_COMPLETED) {
+    if (a->traffic.requests == 0 && out->result.status == RUN_COMPLETED) {
         out->warning = STR("the program asked no model: does it take its base URL from "
                            "OPENAI_BASE_URL or ANTHROPIC_BASE_URL?");
     }
-    int rc = write_file(a->o.rig->trace, buf_str(&a->log), e);
-    return rc != 0 ? rc : keep_stderr(a, facts.status, e);
+    return rc;
 }
 
 /* ---- the server ---- */

@@ -43,7 +43,11 @@ int agent_new(struct agents *all, const struct agent_options *o, struct agent **
 /* Kills the program; done is called. */
 void agent_cancel(struct agent *a);
 
-/* What a finished run came to, as rig_outcome has it; writes its trace. ERR_IO: that failed. */
+/* What answers its requests. */
+struct rig *agent_rig(struct agent *a);
+
+/* What a finished run came to, as rig_outcome has it; the first time it writes its trace. ERR_IO:
+ * that failed. */
 int agent_outcome(struct agent *a, struct rig_outcome *out, struct err *e) MUST_CHECK;
 
 /* Frees everything and closes a recording, as rig_free. NULL allowed. */

@@ -43,6 +43,7 @@ struct eval_run {
     size_t n_calls;
     struct str model; /* for messages */
     struct run_result result;
+    struct golden_verdicts verdicts; /* of judges, on its answer */
 };
 
 /* A ratio as an exact fraction; den 0 = null. */
@@ -126,6 +127,13 @@ struct eval_cassettes {
     int64_t max_age_ms; /* 0 = any */
 };
 
+/* Where the models of a wire format are asked. */
+struct eval_endpoint {
+    const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
+    const char *api_key;  /* NULL = none */
+    struct str key_from;  /* as in endpoint_options */
+};
+
 struct eval_options {
     const char *const *sets;
     size_t n_sets;
@@ -134,26 +142,38 @@ struct eval_options {
                               a trial that did not end well is named TASK.failed.yaml there */
     const char *script;    /* EVAL_FAKE: played in every task in place of its own; NULL = those */
     /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
-     * trial's miss adds --task where there is none. */
+     */
     const char *mend;
+    const char *mend_trial; /* the same without --task and --model, which a trial's miss adds */
     struct eval_cassettes how;
-    const char *model;           /* NULL = the cassette's or script's, or MODEL */
-    const char *provider;        /* as wire_provider names it; NULL = the cassette's, or openai */
+    /* Each task is run with each of them; NAME@PROVIDER where the set has a name twice. n_models 0
+     * = each set's own; or, with scripts, and with recordings that lie in no folder of a model,
+     * what these name. */
+    const char *const *models;
+    size_t n_models;
+    const char *model;           /* where there would be none; NULL = none */
+    const char *provider;        /* of all models, as wire_provider names it; NULL = the set's, the
+                                    cassette's, or openai */
     const struct prices *prices; /* NULL = as shipped */
-    const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
-    const char *api_key;
+    /* Asked once for each wire format that a model has, before anything is run; what it gives must
+     * outlive the run. NULL = the providers' own, without keys. */
+    int (*endpoint)(void *ctx, enum wire_format f, struct eval_endpoint *out, struct err *e);
+    void *endpoint_ctx;
     const struct live_settings *live; /* NULL = the defaults */
+    const char *judge;                /* the model that judges by rubrics; NULL = as the set says */
     bool stream;
     const char *temperature; /* number text; NULL = not sent */
     int64_t max_tokens;      /* 0 = not sent */
-    /* A program under test in the place of our own loop: its command (agent.h); NULL = none. model
-     * is then only handed on, provider, stream, temperature and max_tokens do not count, and the
-     * base URLs are by enum wire_format, {task} in them as above; n 0 = the provider's own. */
+    /* A program under test in the place of our own loop: its command (agent.h); NULL = none. A
+     * model is then only handed on, provider, stream, temperature and max_tokens do not count, and
+     * the base URLs are by enum wire_format, {task} in them as above; n 0 = the provider's own. */
     const char *agent;
     struct str upstream[3];
-    const char *filter; /* a tag; NULL = all tasks */
-    const char *task;   /* an id, or several with commas; NULL = all tasks */
-    int64_t trials;     /* 0 = as the set says */
+    /* Tags with commas: a task has one of them, and none with a ! in front. Each must hold. */
+    const char *const *filters;
+    size_t n_filters;
+    const char *task; /* an id, or several with commas; NULL = all tasks */
+    int64_t trials;   /* 0 = as the set says */
     int64_t
         jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
     int64_t allow_errors;
@@ -168,6 +188,17 @@ struct eval_options {
     void *ctx;
 };
 
+/* What a judge was asked about a trial's answer. */
+struct eval_judged {
+    int64_t asked;    /* rubrics; 0 = nobody was asked */
+    struct str model; /* the judge */
+    struct golden_verdict *verdicts;
+    size_t n_verdicts; /* fewer than asked where the judge gave none */
+    struct usage usage;
+    int64_t cost_nano; /* -1 = unknown */
+    struct str currency;
+};
+
 struct eval_trial {
     const char *set;
     const char *file; /* where the task is written; NULL = unknown */
@@ -178,7 +209,8 @@ struct eval_trial {
     int64_t trial;
     struct str model;
     struct eval_verdict verdict;
-    struct run_result result;
+    struct run_result result;  /* of the run alone, as all its figures */
+    struct eval_judged judged; /* beside it */
     struct eval_call *calls;
     size_t n_calls;
     int64_t expected_calls; /* as the task lists them; -1 = it says nothing of calls */
@@ -193,6 +225,63 @@ struct eval_trial {
 /* Whether there was a run at all: not where its cassette was missing, for example. What such a
  * trial took and gave is unknown. */
 bool eval_ran(const struct eval_trial *t);
+
+/* ---- what a report holds of each trial ---- */
+
+/* What many trials have in common; each combination stands once in a report. */
+struct eval_shared {
+    const char *set;
+    const char *file; /* where the task is written; NULL = unknown */
+    struct str model;
+    struct str currency;
+    const struct str *tags; /* of the task */
+    size_t n_tags;
+    struct str trace_begin; /* of the trace's path, before the task's id; and behind it */
+    struct str trace_end;
+};
+
+enum eval_trace {
+    EVAL_TRACE_NONE,     /* nothing was run */
+    EVAL_TRACE_TASK,     /* BEGIN TASK END .jsonl */
+    EVAL_TRACE_NUMBERED, /* BEGIN TASK END .TRIAL.jsonl */
+    EVAL_TRACE_OTHER     /* as its line says */
+};
+
+/* What was asked of judges about a trial, at least one rubric. */
+struct eval_row_judge {
+    int64_t asked;
+    int64_t cost_nano; /* -1 = unknown */
+    struct str currency;
+};
+
+/* A trial without its checks, calls, answer and problem: those are read back from the run directory
+ * when they are wanted (eval_details), so that a large run takes little memory. */
+struct eval_row {
+    const struct eval_shared *shared;
+    const struct eval_scores *scores;   /* likewise of many trials */
+    const struct eval_row_judge *judge; /* NULL = none was asked */
+    struct str task;
+    struct usage usage;
+    int64_t cost_nano; /* -1 = unknown */
+    int64_t ended_ms;
+    uint64_t at;    /* the byte at which its line of results begins */
+    uint32_t bytes; /* of the line, without its newline */
+    uint32_t hash;  /* of the line, so that another one is not taken for it */
+    uint32_t line;  /* of the task in shared->file */
+    int32_t trial;
+    int32_t steps;
+    int32_t calls;
+    int32_t expected_calls; /* -1 = the task says nothing of calls */
+    int32_t drifts;
+    int16_t code;    /* of an error */
+    uint8_t outcome; /* enum eval_outcome; EVAL_NONE: did not come to its end */
+    uint8_t status;  /* enum run_status */
+    uint8_t trace;   /* enum eval_trace */
+    bool told;       /* a check failed, or there is a problem */
+};
+
+bool eval_row_ran(const struct eval_row *r);    /* as eval_ran */
+bool eval_row_scored(const struct eval_row *r); /* passed or failed */
 
 enum { EVAL_CURRENCIES_MAX = 8 };
 
@@ -213,15 +302,23 @@ struct eval_summary {
      * no sum. n_costs 0 = unpriced. */
     struct eval_cost costs[EVAL_CURRENCIES_MAX];
     size_t n_costs;
+    int64_t judged; /* rubrics that judges were asked about, in all trials */
+    struct eval_cost judge_costs[EVAL_CURRENCIES_MAX]; /* likewise, beside the costs above */
+    size_t n_judge_costs;
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
 };
 
+struct eval_pool;
+struct lines;
+
 /* A finished evaluation. */
 struct eval_report {
     struct arena *arena;
+    struct eval_pool *pool; /* what its rows share; NULL = another report's */
+    struct lines *details;  /* the file that the lines of the rows stand in */
     const char *out;
-    struct eval_trial *trials; /* in the order of the set, then trial */
+    struct eval_row *rows; /* in the order of the set, then model, then trial */
     size_t n;
     struct eval_summary summary;
     size_t recorded; /* EVAL_RECORD: cassettes that were made or added to */
@@ -229,6 +326,19 @@ struct eval_report {
     struct str stopped; /* why no more trials were started; n 0 = all were */
     int exit_status;    /* errors count beyond what is allowed */
 };
+
+/* Reads a trial back, its texts into arena. ERR_INPUT: its line has changed since the run was read;
+ * ERR_IO. */
+int eval_details(const struct eval_report *r, const struct eval_row *row, struct arena *arena,
+                 struct eval_trial *out, struct err *e) MUST_CHECK;
+/* Its line of results alone, without its newline; valid until the next line of this report is read.
+ * Errors as eval_details. */
+int eval_line(const struct eval_report *r, const struct eval_row *row, struct str *out,
+              struct err *e) MUST_CHECK;
+/* The path of a trial's trace, relative to the run directory, into *out (p NULL = nothing was run),
+ * in arena. Errors as eval_details. */
+int eval_trace_path(const struct eval_report *r, const struct eval_row *row, struct arena *arena,
+                    struct str *out, struct err *e) MUST_CHECK;
 
 enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
 
@@ -238,7 +348,7 @@ enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
  * written midway, what was finished by then stays in trials.jsonl. The report is owned by the
  * caller. */
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
-void eval_report_free(struct eval_report *r);
+void eval_report_free(struct eval_report *r); /* NULL allowed */
 
 /* Appends the line of results.jsonl of one trial, with its newline; and the summary object. */
 void eval_trial_json(struct buf *out, const struct eval_trial *t);

@@ -95,8 +95,9 @@ static void check_answer(struct judging *j)
         return;
     }
     struct buf why = {0};
-    bool passed = golden_answer_test(j->expect->answer, j->run->result.answer, &why);
-    check(j, "answer", passed, arena_str(j->arena, buf_str(&why)));
+    enum golden_held held =
+        golden_answer_judge(j->expect->answer, j->run->result.answer, &j->run->verdicts, &why);
+    check(j, "answer", held == GOLDEN_HOLDS, arena_str(j->arena, buf_str(&why)));
     buf_free(&why);
 }
 

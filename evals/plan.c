@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAGS_SHOWN = 20 };
-
 /* ---- options ---- */
 
 static int check_options(const struct eval_options *o, struct err *e)
@@ -30,31 +28,26 @@ static int check_options(const struct eval_options *o, struct err *e)
     return 0;
 }
 
-/* The models that the sets are meant for, of which one is run at a time. */
-static int no_model(const struct plan *p, struct err *e)
+/* Every task needs a model where one is asked. */
+static int check_models(const struct plan *p, struct err *e)
 {
-    struct buf names = {0};
-    for (size_t i = 0; i < p->n_sets; i++) {
-        for (size_t j = 0; j < p->sets[i]->n_models; j++) {
-            buf_fmt(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_FMT(p->sets[i]->models[j].name));
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->items[i].model->name.n == 0) {
+            return err_set(e, ERR_USAGE,
+                           "no model is named: give --model NAME, set MODEL, or name the models "
+                           "that the set is run with in it (%s: `models: [NAME]`)",
+                           p->items[i].set->path);
         }
     }
-    int rc = names.n == 0
-                 ? err_set(e, ERR_USAGE, "no model is named: give --model NAME or set MODEL")
-                 : err_set(e, ERR_USAGE,
-                           "no model is named: give --model NAME, one at a time of those that the "
-                           "set is meant for: %.*s",
-                           STR_FMT(buf_str(&names)));
-    buf_free(&names);
-    return rc;
+    return 0;
 }
 
 /* What can be told without the tasks, but shall not hide that a set is wrong. */
 static int check_source_options(const struct eval_options *o, const struct plan *p, struct err *e)
 {
     bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-    if (live && o->agent == NULL && (o->model == NULL || *o->model == '\0')) {
-        return no_model(p, e);
+    if (live && o->agent == NULL && check_models(p, e) != 0) {
+        return ERR_USAGE;
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {
         return err_set(e, ERR_NOT_FOUND,
@@ -62,7 +55,7 @@ static int check_source_options(const struct eval_options *o, const struct plan 
                        o->cassettes, path_exists(o->cassettes) ? "is no folder" : "no such folder",
                        o->mend == NULL ? "" : "; to record one: ", o->mend == NULL ? "" : o->mend);
     }
-    return 0;
+    return plan_check_folders(o, p, e);
 }
 
 /* ---- names ---- */
@@ -99,7 +92,7 @@ static int check_cassette_names(const struct plan *p, const struct plan_item *so
     struct arena *scratch = arena_new();
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         const struct plan_item *item = &p->items[i];
-        if (item->trial < 2) {
+        if (item->trial < 2 || item->model != p->items[0].model) {
             continue;
         }
         struct golden_task task = {
@@ -119,80 +112,31 @@ static int check_cassette_names(const struct plan *p, const struct plan_item *so
 
 const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena)
 {
-    struct str id = item->task->id;
-    return p->several
-               ? arena_printf(arena, "traces/%.*s.%" PRId64 ".jsonl", STR_FMT(id), item->trial).p
-               : arena_printf(arena, "traces/%.*s.jsonl", STR_FMT(id)).p;
+    struct buf name = {0};
+    buf_addz(&name, "traces/");
+    if (p->n_models > 1) {
+        buf_fmt(&name, "%.*s--", STR_FMT(item->model->file));
+    }
+    buf_add(&name, item->task->id);
+    if (p->several) {
+        buf_fmt(&name, ".%" PRId64, item->trial);
+    }
+    buf_addz(&name, ".jsonl");
+    const char *made = arena_cstr(arena, buf_str(&name));
+    buf_free(&name);
+    return made;
 }
 
-const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
-                          const char *mark, struct arena *arena)
+const char *plan_cassette(const struct plan_item *item, const char *mark, struct arena *arena)
 {
     struct str id = item->task->id;
     struct str name = item->trial > 1 ? arena_printf(arena, "%.*s.%" PRId64 "%s.yaml", STR_FMT(id),
                                                      item->trial, mark)
                                       : arena_printf(arena, "%.*s%s.yaml", STR_FMT(id), mark);
-    return path_join(arena, o->cassettes, name.p);
+    return path_join(arena, item->model->cassettes, name.p);
 }
 
 /* ---- tasks ---- */
-
-static int by_choice(const void *a, const void *b)
-{
-    const struct plan_choice *x = a;
-    const struct plan_choice *y = b;
-    return str_cmp(x->id, y->id);
-}
-
-/* Reads "ID" or "ID,ID,…". */
-static int read_choice(const struct eval_options *o, struct plan *p, struct err *e)
-{
-    struct str rest = str_of(o->task);
-    if (o->task == NULL) {
-        return 0;
-    }
-    p->chosen = arena_array(p->arena, rest.n + 1, sizeof *p->chosen);
-    for (bool more = true; more;) {
-        size_t comma = str_find(rest, STR(","));
-        struct str id = str_trim(str_slice(rest, 0, comma));
-        if (id.n == 0) {
-            return err_set(e, ERR_USAGE,
-                           "--task wants a task's id, or several with commas, got \"%s\"", o->task);
-        }
-        p->chosen[p->n_chosen++] = (struct plan_choice){id, false};
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
-    }
-    qsort(p->chosen, p->n_chosen, sizeof *p->chosen, by_choice);
-    return 0;
-}
-
-/* Whether --task names the task or there is no --task; marks what is found. */
-static bool is_named(struct plan *p, struct str id)
-{
-    struct plan_choice key = {id, false};
-    if (p->chosen == NULL) {
-        return true;
-    }
-    struct plan_choice *at = bsearch(&key, p->chosen, p->n_chosen, sizeof key, by_choice);
-    if (at != NULL) {
-        at->found = true;
-    }
-    return at != NULL;
-}
-
-static bool is_chosen(const struct eval_options *o, struct plan *p, const struct golden_task *task)
-{
-    if (!is_named(p, task->id)) {
-        return false;
-    }
-    for (size_t i = 0; o->filter != NULL && i < task->n_tags; i++) {
-        if (str_is(task->tags[i], o->filter)) {
-            return true;
-        }
-    }
-    return o->filter == NULL;
-}
 
 static int64_t trials_of(const struct eval_options *o, const struct golden_task *task)
 {
@@ -205,20 +149,34 @@ static int count_items(const struct eval_options *o, struct plan *p, size_t *tas
     for (size_t s = 0; s < p->n_sets; s++) {
         const struct golden_set *set = p->sets[s];
         for (size_t i = 0; i < set->n_tasks; i++) {
-            if (!is_chosen(o, p, &set->tasks[i])) {
+            if (!plan_chooses(p, &set->tasks[i])) {
                 continue;
             }
             int64_t trials = trials_of(o, &set->tasks[i]);
-            if (trials > EVAL_TRIALS_MAX || p->n + (size_t)trials > EVAL_TRIALS_MAX) {
-                return err_set(e, ERR_LIMIT, "more than %d trials in one run: lower --trials",
-                               EVAL_TRIALS_MAX);
+            size_t models = p->of_set[s].n;
+            if (trials > EVAL_TRIALS_MAX ||
+                p->n + (size_t)trials * models > (size_t)EVAL_TRIALS_MAX) {
+                return err_set(e, ERR_LIMIT, "more than %d trials in one run: lower --trials%s",
+                               EVAL_TRIALS_MAX, models > 1 ? ", or run the models apart" : "");
             }
-            p->n += (size_t)trials;
+            p->n += (size_t)trials * models;
             p->several = p->several || trials > 1;
             (*tasks)++;
         }
     }
     return 0;
+}
+
+/* All trials of one task, model by model. */
+static size_t list_task(struct plan *p, size_t s, const struct golden_task *task, int64_t trials,
+                        size_t n)
+{
+    for (size_t m = 0; m < p->of_set[s].n; m++) {
+        for (int64_t t = 1; t <= trials; t++) {
+            p->items[n++] = (struct plan_item){p->sets[s], task, p->of_set[s].at[m], t};
+        }
+    }
+    return n;
 }
 
 /* Fills the items, and `first` with the first item of each task. */
@@ -230,104 +188,24 @@ static void list_items(const struct eval_options *o, struct plan *p, struct plan
         const struct golden_set *set = p->sets[s];
         for (size_t i = 0; i < set->n_tasks; i++) {
             const struct golden_task *task = &set->tasks[i];
-            int64_t trials = is_chosen(o, p, task) ? trials_of(o, task) : 0;
-            for (int64_t t = 1; t <= trials; t++) {
-                p->items[n++] = (struct plan_item){set, task, t};
-            }
-            if (trials > 0) {
-                first[tasks++] = (struct plan_item){set, task, 1};
+            if (plan_chooses(p, task)) {
+                first[tasks++] = (struct plan_item){set, task, p->of_set[s].at[0], 1};
+                n = list_task(p, s, task, trials_of(o, task), n);
             }
         }
     }
 }
 
-/* The tags that the tasks have, each once, at most TAGS_SHOWN. */
-static size_t list_tags(const struct plan *p, struct str tags[TAGS_SHOWN])
-{
-    size_t n = 0;
-    for (size_t s = 0; s < p->n_sets; s++) {
-        for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
-            const struct golden_task *task = &p->sets[s]->tasks[i];
-            for (size_t t = 0; t < task->n_tags && n < TAGS_SHOWN; t++) {
-                size_t at = 0;
-                while (at < n && !str_eq(tags[at], task->tags[t])) {
-                    at++;
-                }
-                tags[at] = task->tags[t];
-                n = at == n ? n + 1 : n;
-            }
-        }
-    }
-    return n;
-}
-
-static int no_tasks(const struct eval_options *o, const struct plan *p, struct err *e)
-{
-    struct str tags[TAGS_SHOWN];
-    size_t n = list_tags(p, tags);
-    struct buf list = {0};
-    for (size_t i = 0; i < n; i++) {
-        buf_fmt(&list, "%s%.*s", i > 0 ? ", " : "", STR_FMT(tags[i]));
-    }
-    if (o->filter == NULL) {
-        err_set(e, ERR_NOT_FOUND, "%s: there are no tasks in it", o->sets[0]);
-    } else if (n == 0) {
-        err_set(e, ERR_NOT_FOUND, "no task has the tag %s: no task there has any tag", o->filter);
-    } else {
-        err_set(e, ERR_NOT_FOUND, "no task%s has the tag %s; the tags there: %.*s",
-                o->task == NULL ? "" : " that --task names", o->filter, STR_FMT(buf_str(&list)));
-    }
-    buf_free(&list);
-    return ERR_NOT_FOUND;
-}
-
-/* --task names an id that no task has. */
-static int unknown_task(const struct plan *p, struct str id, struct err *e)
-{
-    struct arena *scratch = arena_new();
-    size_t n = 0;
-    for (size_t s = 0; s < p->n_sets; s++) {
-        n += p->sets[s]->n_tasks;
-    }
-    const char **ids = arena_array(scratch, n, sizeof *ids);
-    n = 0;
-    for (size_t s = 0; s < p->n_sets; s++) {
-        for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
-            ids[n++] = arena_cstr(scratch, p->sets[s]->tasks[i].id);
-        }
-    }
-    const char *close = text_closest(id, ids, n);
-    struct str hint = close == NULL ? arena_printf(scratch, "the first of %zu is %s", n, ids[0])
-                                    : arena_printf(scratch, "did you mean %s?", close);
-    int rc = err_set(e, ERR_NOT_FOUND, "--task: no task has the id %.*s; %.*s", STR_FMT(id),
-                     STR_FMT(hint));
-    arena_free(scratch);
-    return rc;
-}
-
-/* An id that is named twice stands twice, side by side, and one of the two is marked as found. */
-static int check_choice(const struct plan *p, struct err *e)
-{
-    for (size_t i = 0; i < p->n_chosen;) {
-        struct str id = p->chosen[i].id;
-        bool found = false;
-        for (; i < p->n_chosen && str_eq(p->chosen[i].id, id); i++) {
-            found = found || p->chosen[i].found;
-        }
-        if (!found) {
-            return unknown_task(p, id, e);
-        }
-    }
-    return 0;
-}
-
-/* Leaves the tasks of one shard, each with all its trials: they are dealt out in turn. */
+/* Leaves the tasks of one shard, each with all its models and trials: they are dealt out in turn.
+ */
 static int keep_shard(const struct eval_options *o, struct plan *p, struct err *e)
 {
     size_t n = 0;
     int64_t task = -1;
+    const struct golden_task *last = NULL;
     for (size_t i = 0; i < p->n; i++) {
-        task += p->items[i].trial == 1;
+        task += p->items[i].task != last;
+        last = p->items[i].task;
         if (task % o->shards == o->shard - 1) {
             p->items[n++] = p->items[i];
         }
@@ -343,14 +221,11 @@ static int keep_shard(const struct eval_options *o, struct plan *p, struct err *
 static int make_items(const struct eval_options *o, struct plan *p, struct err *e)
 {
     size_t tasks = 0;
-    int rc = read_choice(o, p, e);
+    int rc = plan_read_choice(o, p, e);
     rc = rc != 0 ? rc : count_items(o, p, &tasks, e);
-    rc = rc != 0 ? rc : check_choice(p, e);
+    rc = rc != 0 ? rc : plan_check_choice(o, p, e);
     if (rc != 0) {
         return rc;
-    }
-    if (tasks == 0) {
-        return no_tasks(o, p, e);
     }
     p->items = arena_array(p->arena, p->n, sizeof *p->items);
     struct plan_item *sorted = arena_array(p->arena, tasks, sizeof *sorted);
@@ -396,7 +271,7 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
                            struct err *e)
 {
     struct arena *scratch = arena_new();
-    const char *path = plan_cassette(o, item, "", scratch);
+    const char *path = plan_cassette(item, "", scratch);
     struct str id = item->task->id;
     int rc = 0;
     if (str_ends(id, ".failed")) {
@@ -419,7 +294,7 @@ static bool is_replayed(const struct eval_options *o, const struct plan_item *it
         return o->source == EVAL_REPLAY;
     }
     struct arena *scratch = arena_new();
-    bool there = path_exists(plan_cassette(o, item, "", scratch));
+    bool there = path_exists(plan_cassette(item, "", scratch));
     arena_free(scratch);
     return there;
 }
@@ -493,9 +368,11 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
     *out = (struct plan){.arena = arena_new(), .no_tools = toolset_new()};
     int rc = check_options(o, e);
     rc = rc != 0 ? rc : load_sets(o, out, e);
+    rc = rc != 0 ? rc : plan_list_models(o, out, e);
     rc = rc != 0 ? rc : make_items(o, out, e);
     rc = rc != 0 ? rc : read_agent(o, out, e);
     rc = rc != 0 ? rc : check_source(o, out, e);
+    rc = rc != 0 ? rc : plan_check_judges(o, out, e);
     if (rc != 0) {
         plan_free(out);
     }

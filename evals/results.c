@@ -79,23 +79,23 @@ static void add_cost(struct buf *out, int64_t nano, struct str currency)
 }
 
 /* Amounts of several currencies have no sum: each stands for itself. */
-static void add_costs(struct buf *out, const struct eval_summary *s)
+static void add_costs(struct buf *out, const struct eval_cost *costs, size_t n)
 {
-    if (s->n_costs == 1) {
-        add_cost(out, s->costs[0].nano, s->costs[0].currency);
+    if (n == 1) {
+        add_cost(out, costs[0].nano, costs[0].currency);
         return;
     }
     add_cost(out, -1, (struct str){NULL, 0});
-    if (s->n_costs == 0) {
+    if (n == 0) {
         return;
     }
     json_key(out, "costs");
     buf_char(out, '{');
-    for (size_t i = 0; i < s->n_costs; i++) {
+    for (size_t i = 0; i < n; i++) {
         json_next(out);
-        json_add_string(out, s->costs[i].currency);
+        json_add_string(out, costs[i].currency);
         buf_char(out, ':');
-        buf_int(out, s->costs[i].nano);
+        buf_int(out, costs[i].nano);
     }
     buf_char(out, '}');
 }
@@ -118,6 +118,32 @@ static void add_place(struct buf *out, const struct eval_trial *t)
     }
 }
 
+/* What was asked of a judge, where one was asked. */
+static void add_judged(struct buf *out, const struct eval_judged *j)
+{
+    if (j->asked == 0) {
+        return;
+    }
+    json_key(out, "judge");
+    buf_char(out, '{');
+    json_put_text(out, "model", j->model);
+    json_put_int(out, "asked", j->asked);
+    json_key(out, "verdicts");
+    buf_char(out, '[');
+    for (size_t i = 0; i < j->n_verdicts; i++) {
+        json_next(out);
+        buf_char(out, '{');
+        json_put_text(out, "rubric", j->verdicts[i].rubric);
+        json_put_bool(out, "pass", j->verdicts[i].pass);
+        json_put_text(out, "reason", j->verdicts[i].reason);
+        buf_char(out, '}');
+    }
+    buf_char(out, ']');
+    usage_put(out, &j->usage);
+    add_cost(out, j->cost_nano, j->currency);
+    buf_char(out, '}');
+}
+
 void eval_trial_json(struct buf *out, const struct eval_trial *t)
 {
     const struct run_result *r = &t->result;
@@ -138,6 +164,7 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     json_put_text_or_null(out, "trace", t->trace.n > 0 ? t->trace : (struct str){NULL, 0});
     json_put_text_or_null(out, "problem", t->problem.n > 0 ? t->problem : (struct str){NULL, 0});
     add_place(out, t);
+    add_judged(out, &t->judged);
     buf_addz(out, "}\n");
 }
 
@@ -161,7 +188,14 @@ void eval_summary_json(struct buf *out, const struct eval_summary *s)
     json_put_int(out, "steps", s->steps);
     json_put_int(out, "calls", s->calls);
     usage_put(out, &s->usage);
-    add_costs(out, s);
+    add_costs(out, s->costs, s->n_costs);
+    if (s->judged > 0) {
+        json_key(out, "judge");
+        buf_char(out, '{');
+        json_put_int(out, "asked", s->judged);
+        add_costs(out, s->judge_costs, s->n_judge_costs);
+        buf_char(out, '}');
+    }
     json_put_known(out, "p50_latency_ms", s->p50_latency_ms);
     json_put_known(out, "p95_latency_ms", s->p95_latency_ms);
     buf_char(out, '}');

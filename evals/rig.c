@@ -53,6 +53,7 @@ static int on_log(void *ctx, struct str lines)
 {
     struct rig *r = ctx;
     int rc = write_trace(r, lines);
+    calls_of_lines(&r->calls, lines, r->config.tools, r->config.n_tools, r->arena);
     if (rc == 0 && r->options.log != NULL) {
         rc = r->options.log(r->options.ctx, lines);
     }
@@ -128,12 +129,17 @@ void rig_approve(struct rig *r, struct str call_id, enum decision decision)
     let_go(r);
 }
 
-void rig_say(struct rig *r, struct str text)
+void rig_keep_time(struct rig *r)
 {
     int64_t at = r->player == NULL ? -1 : player_next_at(r->player);
     if (at > 0 && (uint64_t)at > sched_now(r->sched)) {
-        sched_skip(r->sched, (uint64_t)at - sched_now(r->sched)); /* so long the user took */
+        sched_skip(r->sched, (uint64_t)at - sched_now(r->sched));
     }
+}
+
+void rig_say(struct rig *r, struct str text)
+{
+    rig_keep_time(r); /* so long the user took */
     session_say(r->session, text);
 }
 
@@ -161,7 +167,9 @@ static void start_session(struct rig *r)
     struct endpoint_options endpoint = {.format = format_of(r),
                                         .base_url = o->base_url,
                                         .api_key = o->api_key,
-                                        .key_from = rig_is_live(r) ? r->live.key_from : STR(""),
+                                        .key_from = !rig_is_live(r)     ? STR("")
+                                                    : o->key_from.n > 0 ? o->key_from
+                                                                        : r->live.key_from,
                                         .headers = r->live.headers,
                                         .n_headers = r->live.n_headers,
                                         .used = rig_is_live(r) ? on_used : NULL,
@@ -311,35 +319,6 @@ void rig_cancel(struct rig *r, struct str reason)
     session_cancel(r->session, reason);
 }
 
-static bool is_terminal(const struct rig *r, struct str name)
-{
-    const struct tool_spec *tool = tool_find(r->config.tools, r->config.n_tools, name);
-    return tool != NULL && tool->terminal;
-}
-
-/* The calls that the history holds, in order, each with its reply's number. */
-static struct eval_call *calls_made(struct rig *r, size_t *count)
-{
-    size_t n_history = 0, room = 0, n = 0;
-    const struct message *history = kernel_history(session_kernel(r->session), &n_history);
-    for (size_t i = 0; i < n_history; i++) {
-        room += history[i].n_calls;
-    }
-    struct eval_call *calls = arena_array(r->arena, room, sizeof *calls);
-    int64_t step = 0;
-    for (size_t i = 0; i < n_history; i++) {
-        step += history[i].role == ROLE_ASSISTANT;
-        for (size_t j = 0; j < history[i].n_calls; j++) {
-            const struct tool_call *c = &history[i].calls[j];
-            if (!is_terminal(r, c->name)) {
-                calls[n++] = (struct eval_call){c->name, c->arguments, step};
-            }
-        }
-    }
-    *count = n;
-    return calls;
-}
-
 bool rig_status(const struct rig *r, enum run_status *out)
 {
     struct run_result result;
@@ -359,7 +338,8 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
         return false;
     }
     out->note = buf_str(&r->note);
-    out->calls = calls_made(r, &out->n_calls);
+    out->calls = r->calls.at;
+    out->n_calls = r->calls.n;
     return true;
 }
 
@@ -428,6 +408,7 @@ int rig_free(struct rig *r, struct err *e)
     buf_free(&r->warning);
     buf_free(&r->note);
     buf_free(&r->adopted);
+    free(r->calls.at);
     arena_free(r->arena);
     free(r);
     return rc;

@@ -34,6 +34,7 @@ struct rig_options {
     const struct prices *prices; /* what the model may cost; NULL = as shipped */
     struct str base_url;         /* n 0 = the provider's own */
     struct str api_key;          /* n 0 = none */
+    struct str key_from;         /* as in endpoint_options; n 0 = as `live` says */
     const struct live_settings
         *live; /* NULL = the defaults. The loop was prepared with it (live_prepare) */
     /* In a replay what its cassette's first request has counts where these leave it open. */
@@ -69,6 +70,10 @@ int rig_new(struct loop *loop, const struct rig_options *o, struct rig **out,
 int rig_answers(struct loop *loop, const struct rig_options *o, struct rig **out,
                 struct err *e) MUST_CHECK;
 
+/* Moves a replay on to when its next request was recorded, where nothing else is due: so long
+ * somebody took before it. */
+void rig_keep_time(struct rig *r);
+
 /* The user's next message, after the end of the run before; as session_say. */
 void rig_say(struct rig *r, struct str text);
 
@@ -87,7 +92,7 @@ struct rig_outcome {
     const struct err *log_error; /* what cancelled the run: its log could not be kept; or NULL */
     struct run_result result;
     struct str model;              /* that was asked */
-    const struct eval_call *calls; /* made, without a terminal tool's */
+    const struct eval_call *calls; /* made since the rig was, without a terminal tool's */
     size_t n_calls;
     size_t recorded;             /* interactions that were written */
     struct player_report replay; /* of a replay: misses, drift, unused interactions */

@@ -9,9 +9,25 @@
 
 /* ---- what is to be run ---- */
 
+/* A model that tasks are run with. */
+struct plan_model {
+    struct str name;       /* n 0 = the script's or the recording's */
+    struct str provider;   /* as wire_provider names it; n 0 = open */
+    struct str label;      /* the name, or NAME@PROVIDER where it runs with several */
+    struct str file;       /* the label as a part of file names */
+    const char *cassettes; /* the folder of its recordings */
+};
+
+/* Those of one set. */
+struct plan_models {
+    const struct plan_model **at;
+    size_t n; /* at least 1 */
+};
+
 struct plan_item {
     const struct golden_set *set;
     const struct golden_task *task;
+    const struct plan_model *model;
     int64_t trial; /* from 1 */
 };
 
@@ -21,13 +37,28 @@ struct plan_choice {
     bool found; /* a task has it */
 };
 
+/* A tag that a --filter names. */
+struct plan_tag {
+    struct str tag;
+    size_t filter; /* which one */
+    bool excludes;
+    bool found; /* a task has it */
+};
+
 struct plan {
     struct arena *arena;
     struct golden_set **sets;
     size_t n_sets;
-    struct plan_choice *chosen; /* in the order of str_cmp; NULL = all tasks */
+    struct plan_model *models; /* of all sets, each once */
+    size_t n_models;
+    struct plan_models *of_set;        /* by set */
+    struct eval_endpoint endpoints[3]; /* by enum wire_format, of those that a model has */
+    bool found[3];                     /* likewise */
+    struct plan_choice *chosen;        /* in the order of str_cmp; NULL = all tasks */
     size_t n_chosen;
-    struct plan_item *items; /* in the order of the sets, then the trials */
+    struct plan_tag *tags; /* in the order of the filters */
+    size_t n_tags;
+    struct plan_item *items; /* in the order of the sets, then the models, then the trials */
     size_t n;
     bool several;               /* a task has more than one trial */
     struct toolset *no_tools;   /* for tasks without tools */
@@ -43,11 +74,61 @@ void plan_free(struct plan *p);
 /* The trial's trace, relative to the run directory, and its cassette's path with `mark` before the
  * ending; in arena. */
 const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena);
-const char *plan_cassette(const struct eval_options *o, const struct plan_item *item,
-                          const char *mark, struct arena *arena);
+const char *plan_cassette(const struct plan_item *item, const char *mark, struct arena *arena);
 
 /* The script that plays a task with EVAL_FAKE; NULL = it has none. */
 const char *plan_script(const struct eval_options *o, const struct golden_task *task);
+
+/* ---- models.c ---- */
+
+/* Fills the plan's models, those of each set, and where they are asked, from its sets. ERR_USAGE:
+ * two would share file names; ERR_LIMIT; errors of the options' `endpoint`. */
+int plan_list_models(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
+
+/* ERR_NOT_FOUND: the folder of a replay holds recordings of models alone, and none of them is
+ * named. */
+int plan_check_folders(const struct eval_options *o, const struct plan *p,
+                       struct err *e) MUST_CHECK;
+
+/* Fills one of the plan's endpoints, unless it was. Errors of the options' `endpoint`. */
+int plan_find_endpoint(const struct eval_options *o, struct plan *p, enum wire_format f,
+                       struct err *e) MUST_CHECK;
+
+/* The form of its endpoint's messages: Chat Completions where that is open. */
+enum wire_format plan_format(const struct plan_model *m);
+
+/* ---- choose.c ---- */
+
+/* Reads --task and --filter into the plan. ERR_USAGE. */
+int plan_read_choice(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
+
+/* Whether they leave the task; marks what is found of them. */
+bool plan_chooses(struct plan *p, const struct golden_task *task);
+
+/* ERR_NOT_FOUND: an id or a tag that no task has, or no task is left (the plan's n is 0). Every
+ * task was asked about before. */
+int plan_check_choice(const struct eval_options *o, const struct plan *p, struct err *e) MUST_CHECK;
+
+/* ---- plan_judge.c ---- */
+
+/* Who judges the answers to a task. */
+struct plan_judge {
+    struct str model;
+    struct str provider; /* n 0 = the one of the run */
+    const char *script;  /* plays it with EVAL_FAKE; NULL = none */
+};
+
+/* False where nobody does. */
+bool plan_judge(const struct eval_options *o, const struct golden_task *task,
+                struct plan_judge *out);
+
+/* Sees to it that every rubric has its judge, and that this can be asked. ERR_INPUT with place;
+ * errors of its script; of the options' `endpoint`. */
+int plan_check_judges(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
+
+/* The folder of the logs of what a judge was asked about the trial of a trace, both relative to the
+ * run directory; in arena. */
+const char *judge_logs(struct str trace, struct arena *arena);
 
 /* ---- one trial ---- */
 
@@ -76,8 +157,24 @@ int rundir_make(const struct eval_options *o, const struct plan *plan, struct ar
 /* Makes the new run directory `dir` with its traces/. ERR_EXISTS: there is something in it. */
 int rundir_new(const char *dir, struct arena *arena, struct err *e) MUST_CHECK;
 
-/* Writes results.jsonl. */
-int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;
+/* Writes results.jsonl: the lines of the rows, in their order, from where they are read now, which
+ * is results.jsonl from then on. */
+int rundir_results(struct eval_report *r, struct err *e) MUST_CHECK;
+
+/* Writes the manifest at `path` anew, whose text this is, as that of a run that is judged by these
+ * sets. The same sets give the same bytes. */
+int rundir_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
+                  struct err *e) MUST_CHECK;
+
+/* A run that is to be read: its manifest, without rows. Errors as run_load. */
+struct run_data;
+int run_open(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
+
+/* The path of its set of this name; NULL = it has none. */
+const char *run_set_path(const struct run_data *d, const char *name);
+
+/* What is said of results whose last line is torn. */
+#define RUN_CUT_OFF "the last line is cut off; the whole ones are in trials.jsonl beside it"
 
 /* ---- sums ---- */
 

@@ -1,3 +1,4 @@
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 
 #include "kernel/base/hash.h"
@@ -137,18 +138,48 @@ static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct
     return rc;
 }
 
+/* Those that are named: scripts and recordings may name others. */
+static bool add_models(cJSON *root, const struct plan *plan)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "models");
+    bool good = list != NULL;
+    for (size_t i = 0; good && i < plan->n_models; i++) {
+        const struct plan_model *m = &plan->models[i];
+        struct arena *scratch = arena_new();
+        cJSON *item = m->name.n == 0 ? NULL : cJSON_CreateObject();
+        if (item != NULL) {
+            good = add_text(item, "model", arena_cstr(scratch, m->name)) &&
+                   add_text(item, "provider",
+                            m->provider.n == 0 ? NULL : arena_cstr(scratch, m->provider));
+            cJSON_AddItemToArray(list, item);
+        }
+        arena_free(scratch);
+    }
+    return good;
+}
+
 /* How the run's requests were answered. */
-static bool add_source(cJSON *root, const struct eval_options *o)
+static bool add_source(cJSON *root, const struct eval_options *o, const struct plan *plan)
 {
     return add_text(root, "source", source_name(o->source)) &&
            add_text(root, "cassettes", o->cassettes) &&
            (o->script == NULL || add_text(root, "script", o->script)) &&
            add_text(root, "match", cassette_match_name(o->how.match)) &&
            cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
-           add_text(root, "agent", o->agent) && add_text(root, "model", o->model) &&
+           add_text(root, "agent", o->agent) && add_models(root, plan) &&
            cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
            add_text(root, "temperature", o->temperature) &&
            add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);
+}
+
+/* Null where there is none. */
+static bool add_filters(cJSON *root, const struct eval_options *o)
+{
+    if (o->n_filters == 0) {
+        return add_text(root, "filter", NULL);
+    }
+    cJSON *list = cJSON_CreateStringArray(o->filters, (int)o->n_filters);
+    return list != NULL && cJSON_AddItemToObject(root, "filter", list);
 }
 
 static bool add_shard(cJSON *root, const struct eval_options *o)
@@ -168,7 +199,7 @@ static bool add_trials(cJSON *root, const struct eval_options *o, const struct p
     struct arena *scratch = arena_new();
     const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
     const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
-    bool good = add_text(root, "filter", o->filter) && add_text(root, "task", o->task) &&
+    bool good = add_filters(root, o) && add_text(root, "task", o->task) &&
                 add_count(root, "trials", (int64_t)plan->n) && add_shard(root, o) &&
                 add_text(root, "seed", seed) && add_text(root, "started", started);
     arena_free(scratch);
@@ -185,7 +216,22 @@ static int manifest(const struct eval_options *o, const struct plan *plan, cJSON
     for (size_t i = 0; rc == 0 && i < plan->n_sets; i++) {
         rc = add_set(sets, plan->sets[i], good, e);
     }
-    *good = *good && sets != NULL && add_source(root, o) && add_trials(root, o, plan);
+    *good = *good && sets != NULL && add_source(root, o, plan) && add_trials(root, o, plan);
+    return rc;
+}
+
+static int print_manifest(const cJSON *root, const char *path, struct err *e)
+{
+    char *printed = cJSON_Print(root);
+    if (printed == NULL) {
+        return err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    }
+    struct buf text = {0};
+    buf_addz(&text, printed);
+    buf_char(&text, '\n');
+    int rc = file_replace(path, buf_str(&text), e);
+    buf_free(&text);
+    cJSON_free(printed);
     return rc;
 }
 
@@ -195,17 +241,26 @@ static int write_manifest(const struct eval_options *o, const struct plan *plan,
     bool good = false;
     cJSON *root = cJSON_CreateObject();
     int rc = manifest(o, plan, root, &good, e);
-    char *printed = rc == 0 && good ? cJSON_Print(root) : NULL;
-    if (printed != NULL) {
-        struct buf text = {0};
-        buf_addz(&text, printed);
-        buf_char(&text, '\n');
-        rc = file_replace(path, buf_str(&text), e);
-        buf_free(&text);
-    } else if (rc == 0) {
-        rc = err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    rc = rc != 0 ? rc : print_manifest(good ? root : NULL, path, e);
+    cJSON_Delete(root);
+    return rc;
+}
+
+int rundir_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
+                  struct err *e)
+{
+    cJSON *root = cJSON_ParseWithLength(text.p, text.n);
+    cJSON *list = cJSON_CreateArray();
+    bool good = root != NULL && list != NULL;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = add_set(list, sets[i], &good, e);
     }
-    cJSON_free(printed);
+    bool placed = rc == 0 && good && cJSON_ReplaceItemInObjectCaseSensitive(root, "sets", list);
+    if (!placed) {
+        cJSON_Delete(list);
+    }
+    rc = rc != 0 ? rc : print_manifest(placed ? root : NULL, path, e);
     cJSON_Delete(root);
     return rc;
 }
@@ -232,17 +287,39 @@ int rundir_new(const char *dir, struct arena *arena, struct err *e)
     return rc != 0 ? rc : dir_make(path_join(arena, dir, "traces"), e);
 }
 
-int rundir_results(const struct eval_report *r, struct err *e)
+/* Copies the lines; each row then names the byte where its line stands in the copy. */
+static int copy_lines(struct eval_report *r, struct file_writer *to, struct err *e)
 {
-    struct arena *scratch = arena_new();
-    struct buf text = {0};
+    uint64_t at = 0;
     for (size_t i = 0; i < r->n; i++) {
-        eval_trial_json(&text, &r->trials[i]);
+        struct eval_row *row = &r->rows[i];
+        struct str line;
+        int rc = eval_line(r, row, &line, e);
+        rc = rc != 0 ? rc : file_writer_add(to, (struct str){line.p, line.n + 1}, e);
+        if (rc != 0) {
+            return rc;
+        }
+        row->at = at;
+        at += (uint64_t)row->bytes + 1;
     }
-    int rc = text.truncated
-                 ? err_set(e, ERR_LIMIT, "%s: the results are larger than 1 GiB", r->out)
-                 : file_replace(path_join(scratch, r->out, "results.jsonl"), buf_str(&text), e);
-    buf_free(&text);
-    arena_free(scratch);
+    return 0;
+}
+
+int rundir_results(struct eval_report *r, struct err *e)
+{
+    const char *path = path_join(r->arena, r->out, "results.jsonl");
+    struct file_writer *to = NULL;
+    struct lines *lines = NULL;
+    int rc = file_writer_open(path, &to, e);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = copy_lines(r, to, e);
+    int closed = file_writer_close(to, rc == 0, rc == 0 ? e : NULL);
+    rc = rc != 0 ? rc : closed;
+    rc = rc != 0 ? rc : lines_open(path, &lines, e);
+    if (rc == 0) {
+        report_read_from(r, lines);
+    }
     return rc;
 }

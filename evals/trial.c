@@ -1,6 +1,9 @@
+#include "evals/rig_int.h"
+#include "evals/rubric_int.h"
 #include "evals/run_int.h"
 
 #include "kernel/base/hash.h"
+#include "kernel/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +14,7 @@ struct trial {
     struct arena *arena;
     struct loop *loop;
     const struct eval_options *o;
+    const struct plan *plan;
     const struct plan_item *item;
     const char *dir;        /* the run directory */
     const char *trace;      /* relative to it */
@@ -22,6 +26,10 @@ struct trial {
     struct agent *agent; /* in its place, of a program under test */
     size_t said;         /* turns of the user that are over */
     struct err error;
+    struct rubrics *rubrics; /* once a judge is asked about the answer */
+    struct err judge_error;  /* why none could be; code 0 = all is well */
+    struct rig_outcome run;
+    struct err write_error; /* of its trace; code 0 = all is well */
     void (*done)(void *ctx);
     void *ctx;
 };
@@ -37,38 +45,6 @@ static bool says_more(struct trial *t)
     }
     rig_say(t->rig, task->turns[++t->said]);
     return true;
-}
-
-static void tell_done(void *arg)
-{
-    struct trial *t = arg;
-    if (!says_more(t)) {
-        t->done(t->ctx);
-    }
-}
-
-/* The session is still on the stack: hand over in the loop's next turn. */
-static void on_done(void *ctx)
-{
-    struct trial *t = ctx;
-    loop_defer(t->loop, tell_done, t);
-}
-
-/* What a trial is called where nothing else names it: its seed and run id come from it. */
-static struct str identity(struct trial *t)
-{
-    return arena_printf(t->arena, "%.*s#%" PRId64, STR_FMT(t->item->task->id), t->item->trial);
-}
-
-/* 0 = the rig chooses one. */
-static uint64_t seed_of(const struct trial *t, struct str name)
-{
-    bool live = t->o->source == EVAL_LIVE || t->o->source == EVAL_RECORD;
-    if (!live || t->o->seed == 0) {
-        return 0;
-    }
-    uint64_t seed = hash64(t->o->seed, name) >> 11; /* at most 2^53 */
-    return seed == 0 ? 1 : seed;
 }
 
 /* A base URL with each {task} replaced by the task's id, so that one server can tell tasks apart.
@@ -89,16 +65,117 @@ static struct str base_url(const struct trial *t, struct str from)
     return s;
 }
 
-/* The command that records anew, for this task alone. */
+static void tell_done(void *arg);
+
+/* The session is still on the stack: hand over in the loop's next turn. */
+static void on_done(void *ctx)
+{
+    struct trial *t = ctx;
+    loop_defer(t->loop, tell_done, t);
+}
+
+/* What the run has come to by now, into t->run; false where it is not over. */
+static bool take_outcome(struct trial *t)
+{
+    if (t->agent == NULL) {
+        return t->rig != NULL && rig_outcome(t->rig, &t->run);
+    }
+    struct err e;
+    int rc = agent_outcome(t->agent, &t->run, &e);
+    if (rc != 0 && t->write_error.code == 0) {
+        t->write_error = e;
+    }
+    return true;
+}
+
+static int ask_judge(struct trial *t, struct err *e)
+{
+    struct plan_judge judge;
+    struct rig *rig = t->agent != NULL ? agent_rig(t->agent) : t->rig;
+    bool known = plan_judge(t->o, t->item->task, &judge);
+    struct plan_model asked = {.provider =
+                                   judge.provider.n > 0 ? judge.provider : rig->config.provider};
+    enum wire_format format = plan_format(&asked);
+    const struct eval_endpoint *endpoint = &t->plan->endpoints[format];
+    struct rubric_options o = {
+        .loop = t->loop,
+        .rig = rig,
+        .task = t->item->task,
+        .answer = arena_str(t->arena, t->run.result.answer),
+        .model = judge.model,
+        .format = format,
+        .base_url = base_url(t, str_of(endpoint->base_url)),
+        .api_key = str_of(endpoint->api_key),
+        .key_from = endpoint->key_from,
+        .script = t->o->source == EVAL_FAKE ? judge.script : NULL,
+        .prices = t->o->prices,
+        .logs = path_join(t->arena, t->dir, judge_logs(str_of(t->trace), t->arena)),
+        .ctx = t,
+        .done = on_done};
+    return known ? rubrics_new(&o, &t->rubrics, e)
+                 : err_set(e, ERR_INPUT, "nobody judges its rubrics");
+}
+
+/* A judge is asked once the run has ended with an answer whose check hangs on it. */
+static bool asks_judge(struct trial *t)
+{
+    const struct golden_answer *check = t->item->task->expect.answer;
+    if (t->rubrics != NULL || golden_answer_rubric(check) == NULL || !take_outcome(t)) {
+        return false;
+    }
+    enum eval_outcome so_far = eval_outcome_of_status(t->run.result.status);
+    bool open = golden_answer_open(check, t->run.result.answer, NULL).p != NULL;
+    return (so_far == EVAL_PASS || so_far == EVAL_FAIL) && open &&
+           ask_judge(t, &t->judge_error) == 0;
+}
+
+static void tell_done(void *arg)
+{
+    struct trial *t = arg;
+    if (!says_more(t) && !asks_judge(t)) {
+        t->done(t->ctx);
+    }
+}
+
+/* What a trial is called where nothing else names it: its seed and run id come from it. */
+static struct str identity(struct trial *t)
+{
+    struct str label = t->plan->n_models > 1 ? t->item->model->label : STR("");
+    return arena_printf(t->arena, "%.*s#%" PRId64 "%s%.*s", STR_FMT(t->item->task->id),
+                        t->item->trial, label.n > 0 ? "@" : "", STR_FMT(label));
+}
+
+/* 0 = the rig chooses one. */
+static uint64_t seed_of(const struct trial *t, struct str name)
+{
+    bool live = t->o->source == EVAL_LIVE || t->o->source == EVAL_RECORD;
+    if (!live || t->o->seed == 0) {
+        return 0;
+    }
+    uint64_t seed = hash64(t->o->seed, name) >> 11; /* at most 2^53 */
+    return seed == 0 ? 1 : seed;
+}
+
+/* The command that records anew, for this task and model alone. */
 static struct str mend_task(const struct trial *t)
 {
     const char *verb = "assay eval ";
-    struct str mend = str_of(t->o->mend);
-    if (t->o->task != NULL || !str_starts(mend, verb)) {
-        return mend;
+    const char *all = t->o->mend_trial != NULL ? t->o->mend_trial : t->o->mend;
+    struct str label = t->item->model->label;
+    struct buf mend = {0};
+    if (!str_starts(str_of(all), verb)) {
+        return str_of(all);
     }
-    return arena_printf(t->arena, "%s--task %.*s %s", verb, STR_FMT(t->item->task->id),
-                        t->o->mend + strlen(verb));
+    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->item->task->id));
+    if (label.n > 0) {
+        buf_addz(&mend, "--model ");
+        text_add_word(&mend, label);
+        buf_char(&mend, ' ');
+    }
+    buf_addz(&mend, all + strlen(verb));
+    struct str made = arena_str(t->arena, buf_str(&mend));
+    buf_free(&mend);
+    return made;
 }
 
 static int start_agent(struct trial *t, struct agents *all)
@@ -120,6 +197,8 @@ static int start_agent(struct trial *t, struct agents *all)
 static int start(struct trial *t, const struct plan *plan)
 {
     const struct golden_task *task = t->item->task;
+    const struct plan_model *model = t->item->model;
+    const struct eval_endpoint *endpoint = &plan->endpoints[plan_format(model)];
     struct str name = identity(t);
     t->options = (struct rig_options){.source = t->o->source,
                                       .path = t->recording != NULL        ? t->recording
@@ -131,11 +210,12 @@ static int start(struct trial *t, const struct plan *plan)
                                       .prompt = task->prompt,
                                       .system = task->system,
                                       .budget = task->budget,
-                                      .model = str_of(t->o->model),
-                                      .provider = str_of(t->o->provider),
+                                      .model = model->name,
+                                      .provider = model->provider,
                                       .prices = t->o->prices,
-                                      .base_url = base_url(t, str_of(t->o->base_url)),
-                                      .api_key = str_of(t->o->api_key),
+                                      .base_url = base_url(t, str_of(endpoint->base_url)),
+                                      .api_key = str_of(endpoint->api_key),
+                                      .key_from = endpoint->key_from,
                                       .live = t->o->live,
                                       .stream = t->o->stream,
                                       .temperature = str_of(t->o->temperature),
@@ -158,6 +238,7 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->arena = arena_new();
     t->loop = loop;
     t->o = o;
+    t->plan = plan;
     t->item = item;
     t->done = done;
     t->ctx = ctx;
@@ -165,10 +246,10 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
     if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
-        t->cassette = plan_cassette(o, item, "", t->arena);
+        t->cassette = plan_cassette(item, "", t->arena);
     }
     if (o->source == EVAL_RECORD) {
-        t->recording = plan_cassette(o, item, ".failed", t->arena);
+        t->recording = plan_cassette(item, ".failed", t->arena);
     }
     if (start(t, plan) != 0) {
         loop_defer(loop, tell_done, t);
@@ -178,7 +259,9 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
 
 void trial_cancel(struct trial *t)
 {
-    if (t->rig != NULL) {
+    if (t->rubrics != NULL) {
+        rubrics_cancel(t->rubrics);
+    } else if (t->rig != NULL) {
         rig_cancel(t->rig, STR("interrupted"));
     } else if (t->agent != NULL) {
         agent_cancel(t->agent);
@@ -217,7 +300,7 @@ static void settle_refused(const struct trial *t, struct arena *arena, struct ev
         problem = missing_cassette(t, arena);
     }
     out->result.status = code == ERR_MISS ? RUN_CASSETTE_MISS : RUN_MODEL_ERROR;
-    out->model = arena_str(arena, str_of(t->o->model));
+    out->model = arena_str(arena, t->item->model->label);
     make_error(out, code, problem);
 }
 
@@ -279,9 +362,31 @@ static void add_recording(const struct trial *t, bool recorded, struct arena *ar
     }
 }
 
+/* What the judge was asked, and what came of it. */
+static void settle_judge(const struct trial *t, struct arena *arena, struct rubrics_outcome *out)
+{
+    *out = (struct rubrics_outcome){.end = RUBRICS_JUDGED};
+    if (t->rubrics != NULL) {
+        rubrics_outcome(t->rubrics, arena, out);
+    } else if (t->judge_error.code != 0) {
+        char text[sizeof t->judge_error.file + sizeof t->judge_error.message + 32];
+        err_text(&t->judge_error, text, sizeof text);
+        out->end = RUBRICS_FAILED;
+        out->code = t->judge_error.code;
+        out->problem = arena_str(arena, str_of(text));
+    }
+    if (out->end == RUBRICS_ASKING) {
+        out->end = RUBRICS_FAILED;
+        out->code = ERR_STATE;
+        out->problem = STR("the judge's session stopped without an end; please report this");
+    }
+}
+
 static void settle_run(const struct trial *t, struct arena *arena, const struct rig_outcome *run,
                        struct eval_trial *out)
 {
+    struct rubrics_outcome judge;
+    settle_judge(t, arena, &judge);
     out->result = run->result;
     out->result.answer = copy(arena, run->result.answer);
     out->result.reason = copy(arena, run->result.reason);
@@ -289,12 +394,25 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     out->model = arena_str(arena, run->model);
     out->trace = arena_str(arena, str_of(t->trace));
     keep_calls(arena, run, out);
-    struct eval_run judged = {out->calls, out->n_calls, out->model, out->result};
+    if (t->plan->n_models > 1 && t->item->model->label.n > 0) {
+        out->model = arena_str(arena, t->item->model->label); /* which tells two apart */
+    }
+    out->judged = judge.judged;
+    struct eval_run judged = {out->calls,
+                              out->n_calls,
+                              out->model,
+                              out->result,
+                              {judge.judged.verdicts, judge.judged.n_verdicts, judge.judged.model}};
     eval_judge(t->item->task, &judged, arena, &out->verdict);
+    if (judge.end == RUBRICS_CANCELLED) {
+        out->verdict.outcome = EVAL_NONE;
+    }
     if (out->verdict.outcome == EVAL_NONE) {
         return;
     }
-    if (out->verdict.outcome == EVAL_ERROR) {
+    if (judge.end == RUBRICS_FAILED && out->verdict.outcome != EVAL_ERROR) {
+        make_error(out, judge.code, judge.problem);
+    } else if (out->verdict.outcome == EVAL_ERROR) {
         make_error(out, run->result.status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET,
                    run->note.n == 0
                        ? out->result.reason
@@ -345,7 +463,10 @@ static int keep_recording(const struct trial *t, bool recorded, enum eval_outcom
 /* Closes what was written. */
 static int close_files(struct trial *t, bool recorded, enum eval_outcome outcome, struct err *e)
 {
-    int rc = t->agent != NULL ? agent_free(t->agent, e) : rig_free(t->rig, e);
+    int rc = rubrics_free(t->rubrics, e);
+    int closed = t->agent != NULL ? agent_free(t->agent, rc == 0 ? e : NULL)
+                                  : rig_free(t->rig, rc == 0 ? e : NULL);
+    rc = rc != 0 ? rc : closed;
     return rc != 0 ? rc : keep_recording(t, recorded, outcome, e);
 }
 
@@ -375,27 +496,29 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
                                .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
                                .expected_calls = expected_calls(&t->item->task->expect),
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
-    struct rig_outcome run = {.recorded = 0};
     int rc = 0;
-    if (t->agent != NULL) {
-        rc = agent_outcome(t->agent, &run, e);
-        settle_run(t, arena, &run, out);
+    bool over = take_outcome(t);
+    const struct rig_outcome *run = &t->run;
+    if (t->write_error.code != 0) {
+        rc = t->write_error.code;
+        *e = t->write_error;
+    }
+    if (over) {
+        settle_run(t, arena, run, out);
     } else if (t->rig == NULL) {
         settle_refused(t, arena, out);
         if (t->o->source == EVAL_RECORD && out->code != ERR_MISS) {
             rc = t->error.code; /* the recording cannot be written: nothing else can either */
             *e = t->error;
         }
-    } else if (rig_outcome(t->rig, &run)) {
-        settle_run(t, arena, &run, out);
     } else {
         out->result.status = RUN_MODEL_ERROR;
         make_error(out, ERR_STATE, STR("the session stopped without an end; please report this"));
     }
     enum eval_outcome outcome = out->verdict.outcome;
-    out->recorded = run.recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
-    bool nothing = out->result.status == RUN_PROGRAM_FAILED && run.recorded == 0;
-    int closed = close_files(t, run.recorded > 0, nothing ? EVAL_ERROR : outcome, /* set aside */
+    out->recorded = run->recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
+    bool nothing = out->result.status == RUN_PROGRAM_FAILED && run->recorded == 0;
+    int closed = close_files(t, run->recorded > 0, nothing ? EVAL_ERROR : outcome, /* set aside */
                              rc == 0 ? e : NULL);
     arena_free(t->arena);
     free(t);

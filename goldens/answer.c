@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PATH_PARTS_MAX = 64, PREVIEW_CHARS = 120 };
+enum { PATH_PARTS_MAX = 64, PREVIEW_CHARS = 120, RUBRIC_BYTES_MAX = 1 << 16 };
 
 /* ---- loading ---- */
 
@@ -82,6 +82,27 @@ static int load_schema(struct golden_loaded *l, const struct val *v, struct gold
     return rc == 0 ? 0 : doc_fail(l->doc, v, e, "this is no JSON Schema: %s", reason.message);
 }
 
+static int load_rubric(struct golden_loaded *l, const struct val *v, struct golden_answer *a,
+                       struct err *e)
+{
+    struct str text = val_is(v, VAL_STRING) ? str_trim(v->text) : STR("");
+    if (text.n == 0 || text.n > RUBRIC_BYTES_MAX) {
+        return doc_fail(l->doc, v, e,
+                        "expected a text of 1 to %d bytes that says what the answer must be like, "
+                        "found %s",
+                        (int)RUBRIC_BYTES_MAX,
+                        !val_is(v, VAL_STRING) ? val_kind_name(v->kind)
+                        : text.n == 0          ? "an empty one"
+                                               : "a longer one");
+    }
+    a->kind = ANSWER_RUBRIC;
+    a->rubric = text;
+    if (l->judge != NULL) {
+        l->judge->used = true;
+    }
+    return 0;
+}
+
 static int load_parts(struct golden_loaded *l, const struct val *v, enum answer_kind kind,
                       struct golden_answer *a, struct err *e)
 {
@@ -132,9 +153,7 @@ static int load_keyed(struct golden_loaded *l, const struct val *v, struct golde
         return load_schema(l, value, a, e);
     }
     if (str_is(key, "rubric")) {
-        return doc_fail(l->doc, value, e,
-                        "this version does not support rubrics yet; check the answer by text, "
-                        "number, json or schema");
+        return load_rubric(l, value, a, e);
     }
     if (str_is(key, "all") || str_is(key, "any")) {
         return load_parts(l, value, str_is(key, "all") ? ANSWER_ALL : ANSWER_ANY, a, e);
@@ -323,96 +342,203 @@ static bool test_value(const struct golden_answer *a, struct str answer, bool *u
     return holds;
 }
 
-/* A check may stay undecided: its regular expression came to the match limit. Then it does not
- * hold, and neither does its opposite. */
-enum verdict { VERDICT_NO, VERDICT_YES, VERDICT_UNSURE };
+/* What may become of a check, as a set of bits that rise from no to yes. A check stays unsure whose
+ * regular expression came to the match limit: it does not hold, and neither does its opposite. A
+ * rubric without a verdict may become either. */
+enum {
+    VERDICT_NO = 1,
+    VERDICT_UNSURE = 2,
+    VERDICT_YES = 4,
+    VERDICT_OPEN = VERDICT_NO | VERDICT_YES
+};
 
-static enum verdict judge(const struct golden_answer *a, struct str answer, struct buf *why);
+/* An answer with what judges have said of it. */
+struct subject {
+    struct str answer;
+    const struct golden_verdicts *verdicts; /* NULL = nothing */
+};
 
-static enum verdict verdict_of(bool holds, bool unsure)
+static unsigned judge(const struct golden_answer *a, const struct subject *s, struct buf *why);
+
+static unsigned verdict_of(bool holds, bool unsure)
 {
     return holds ? VERDICT_YES : unsure ? VERDICT_UNSURE : VERDICT_NO;
 }
 
-static enum verdict judge_text(const struct text_cond *c, struct str answer, struct buf *why)
+static unsigned judge_text(const struct text_cond *c, struct str answer, struct buf *why)
 {
     bool holds = text_cond_test(c, &answer, why);
     return verdict_of(holds, !holds && text_cond_unsure(c, answer));
 }
 
-static enum verdict judge_value(const struct golden_answer *a, struct str answer, struct buf *why)
+static unsigned judge_value(const struct golden_answer *a, struct str answer, struct buf *why)
 {
     bool unsure = false;
     bool holds = test_value(a, answer, &unsure, why);
     return verdict_of(holds, unsure);
 }
 
-static enum verdict judge_any(const struct golden_answer *a, struct str answer, struct buf *why)
+static const struct golden_verdict *find_verdict(const struct golden_answer *a,
+                                                 const struct golden_verdicts *v)
+{
+    for (size_t i = 0; v != NULL && i < v->n; i++) {
+        if (str_eq(v->at[i].rubric, a->rubric)) {
+            return &v->at[i];
+        }
+    }
+    return NULL;
+}
+
+/* What the judge said, where that is not what is wanted. */
+static void say_rubric(struct buf *why, const struct golden_answer *a, const char *how,
+                       const struct golden_verdict *v, struct str judge_name)
+{
+    say(why, "rubric ", a->rubric);
+    if (why != NULL) {
+        buf_fmt(why, " %s: %.*s (judge %.*s)", how, STR_FMT(v->reason), STR_FMT(judge_name));
+    }
+}
+
+static unsigned judge_rubric(const struct golden_answer *a, const struct subject *s,
+                             struct buf *why)
+{
+    const struct golden_verdict *v = find_verdict(a, s->verdicts);
+    if (v != NULL && !v->pass) {
+        say_rubric(why, a, "not met", v, s->verdicts->judge);
+    }
+    return v == NULL ? VERDICT_OPEN : verdict_of(v->pass, false);
+}
+
+/* What may become of two checks together: the lower of both, or the higher. */
+static unsigned combine(unsigned a, unsigned b, bool lower)
+{
+    unsigned all = 0;
+    for (unsigned x = VERDICT_NO; x <= VERDICT_YES; x <<= 1) {
+        for (unsigned y = VERDICT_NO; y <= VERDICT_YES; y <<= 1) {
+            if ((a & x) != 0 && (b & y) != 0) {
+                all |= (x < y) == lower ? x : y;
+            }
+        }
+    }
+    return all;
+}
+
+static unsigned judge_any(const struct golden_answer *a, const struct subject *s, struct buf *why)
 {
     struct buf reasons = {0};
-    enum verdict all = VERDICT_NO;
+    unsigned all = VERDICT_NO;
     for (size_t i = 0; i < a->n_parts && all != VERDICT_YES; i++) {
         buf_addz(&reasons, i == 0 ? "none of these holds: " : "; ");
-        enum verdict part = judge(a->parts[i], answer, &reasons);
-        all = part == VERDICT_NO ? all : part;
+        all = combine(all, judge(a->parts[i], s, &reasons), false);
     }
-    if (all != VERDICT_YES && why != NULL) {
+    if ((all & VERDICT_YES) == 0 && why != NULL) {
         buf_add(why, buf_str(&reasons));
     }
     buf_free(&reasons);
     return all;
 }
 
-static enum verdict judge_all(const struct golden_answer *a, struct str answer, struct buf *why)
+static unsigned judge_all(const struct golden_answer *a, const struct subject *s, struct buf *why)
 {
-    enum verdict all = VERDICT_YES;
+    unsigned all = VERDICT_YES;
     for (size_t i = 0; i < a->n_parts && all != VERDICT_NO; i++) {
-        enum verdict part = judge(a->parts[i], answer, all == VERDICT_YES ? why : NULL);
-        all = part == VERDICT_YES ? all : part;
+        bool first = (all & VERDICT_YES) != 0;
+        all = combine(all, judge(a->parts[i], s, first ? why : NULL), true);
     }
     return all;
 }
 
-static enum verdict judge_not(const struct golden_answer *a, struct str answer, struct buf *why)
+/* Why a `not` does not hold. */
+static void say_not(const struct golden_answer *part, const struct subject *s, unsigned inner,
+                    struct buf *why)
 {
-    switch (judge(a->parts[0], answer, NULL)) {
-    case VERDICT_NO: return VERDICT_YES;
-    case VERDICT_YES:
-        say(why, "the check under `not` holds for the answer ", answer);
-        return VERDICT_NO;
-    case VERDICT_UNSURE: break;
+    const struct golden_verdict *v =
+        part->kind == ANSWER_RUBRIC ? find_verdict(part, s->verdicts) : NULL;
+    if (inner == VERDICT_YES && v != NULL) {
+        say_rubric(why, part, "is met, and must not be", v, s->verdicts->judge);
+    } else if (inner == VERDICT_YES) {
+        say(why, "the check under `not` holds for the answer ", s->answer);
+    } else if (inner == VERDICT_UNSURE) {
+        say(why,
+            "whether the check under `not` holds is not known (its regex needs too many steps "
+            "here; make it simpler) for the answer ",
+            s->answer);
     }
-    say(why,
-        "whether the check under `not` holds is not known (its regex needs too many steps here; "
-        "make it simpler) for the answer ",
-        answer);
-    return VERDICT_UNSURE;
 }
 
-static enum verdict judge(const struct golden_answer *a, struct str answer, struct buf *why)
+static unsigned judge_not(const struct golden_answer *a, const struct subject *s, struct buf *why)
+{
+    unsigned inner = judge(a->parts[0], s, NULL);
+    say_not(a->parts[0], s, inner, why);
+    return ((inner & VERDICT_NO) != 0 ? VERDICT_YES : 0u) | (inner & VERDICT_UNSURE) |
+           ((inner & VERDICT_YES) != 0 ? VERDICT_NO : 0u);
+}
+
+static unsigned judge(const struct golden_answer *a, const struct subject *s, struct buf *why)
 {
     switch (a->kind) {
-    case ANSWER_TEXT: return judge_text(a->text, answer, why);
-    case ANSWER_NUMBER: return verdict_of(test_number(a, answer, why), false);
+    case ANSWER_TEXT: return judge_text(a->text, s->answer, why);
+    case ANSWER_NUMBER: return verdict_of(test_number(a, s->answer, why), false);
     case ANSWER_JSON:
-    case ANSWER_SCHEMA: return judge_value(a, answer, why);
-    case ANSWER_ALL: return judge_all(a, answer, why);
-    case ANSWER_ANY: return judge_any(a, answer, why);
-    case ANSWER_NOT: return judge_not(a, answer, why);
+    case ANSWER_SCHEMA: return judge_value(a, s->answer, why);
+    case ANSWER_RUBRIC: return judge_rubric(a, s, why);
+    case ANSWER_ALL: return judge_all(a, s, why);
+    case ANSWER_ANY: return judge_any(a, s, why);
+    case ANSWER_NOT: return judge_not(a, s, why);
     }
     return VERDICT_NO;
 }
 
-bool golden_answer_test(const struct golden_answer *a, struct str answer, struct buf *why)
+enum golden_held golden_answer_judge(const struct golden_answer *a, struct str answer,
+                                     const struct golden_verdicts *verdicts, struct buf *why)
 {
+    struct subject s = {answer, verdicts};
     if (a == NULL) {
-        return true;
+        return GOLDEN_HOLDS;
     }
     if (answer.p == NULL) {
         if (why != NULL) {
             buf_addz(why, "expected an answer, got none");
         }
-        return false;
+        return GOLDEN_FAILS;
     }
-    return judge(a, answer, why) == VERDICT_YES;
+    unsigned all = judge(a, &s, why);
+    return all == VERDICT_YES         ? GOLDEN_HOLDS
+           : (all & VERDICT_YES) == 0 ? GOLDEN_FAILS
+                                      : GOLDEN_OPEN;
+}
+
+bool golden_answer_test(const struct golden_answer *a, struct str answer, struct buf *why)
+{
+    return golden_answer_judge(a, answer, NULL, why) == GOLDEN_HOLDS;
+}
+
+/* The first rubric under a check that may become one thing or another. */
+static const struct golden_answer *first_open(const struct golden_answer *a,
+                                              const struct subject *s)
+{
+    for (size_t i = 0; i < a->n_parts; i++) {
+        unsigned part = judge(a->parts[i], s, NULL);
+        if ((part & (part - 1)) != 0) {
+            return first_open(a->parts[i], s);
+        }
+    }
+    return a;
+}
+
+struct str golden_answer_open(const struct golden_answer *a, struct str answer,
+                              const struct golden_verdicts *verdicts)
+{
+    struct subject s = {answer, verdicts};
+    return golden_answer_judge(a, answer, verdicts, NULL) == GOLDEN_OPEN ? first_open(a, &s)->rubric
+                                                                         : (struct str){NULL, 0};
+}
+
+const struct val *golden_answer_rubric(const struct golden_answer *a)
+{
+    const struct val *at = a != NULL && a->kind == ANSWER_RUBRIC ? a->at : NULL;
+    for (size_t i = 0; a != NULL && at == NULL && i < a->n_parts; i++) {
+        at = golden_answer_rubric(a->parts[i]);
+    }
+    return at;
 }

@@ -9,6 +9,7 @@ enum answer_kind {
     ANSWER_NUMBER,
     ANSWER_JSON,
     ANSWER_SCHEMA,
+    ANSWER_RUBRIC,
     ANSWER_ALL,
     ANSWER_ANY,
     ANSWER_NOT
@@ -24,6 +25,7 @@ struct golden_answer {
     struct str path; /* ANSWER_JSON */
     struct arg_match *match;
     struct schema *schema;
+    struct str rubric;
     struct golden_answer **parts; /* ANSWER_ALL, ANY, NOT */
     size_t n_parts;
 };

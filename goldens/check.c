@@ -90,20 +90,19 @@ static void check_forbidden(const struct golden_report *r, const struct golden_t
     }
 }
 
-static void check_script(const struct golden_report *r, const struct golden_task *t)
+void golden_check_script(const struct golden_report *r, const char *path, const struct val *at)
 {
     struct fake_script *script;
     struct err e = {0};
     struct buf message = {0};
-    int rc = fake_load(t->fake, &script, &e);
+    int rc = fake_load(path, &script, &e);
     if (rc == 0) {
         fake_free(script);
     } else if (rc == ERR_NOT_FOUND) {
-        buf_fmt(&message, "there is no script %s", t->fake);
-        golden_tell(r, t->fake_at->line, t->fake_at->column, FINDING_ERROR, "missing_script",
-                    &message);
+        buf_fmt(&message, "there is no script %s", path);
+        golden_tell(r, at->line, at->column, FINDING_ERROR, "missing_script", &message);
     } else {
-        struct golden_report other = {r->found, r->ctx, t->fake};
+        struct golden_report other = {r->found, r->ctx, path};
         buf_addz(&message, e.message);
         golden_tell(&other, e.line, e.column, FINDING_ERROR, "bad_script", &message);
     }
@@ -135,12 +134,14 @@ void golden_check(const struct golden_set *s, void (*found)(void *ctx, const str
         check_calls(&r, t);
         check_forbidden(&r, t);
         if (t->fake != NULL && (script == NULL || strcmp(script, t->fake) != 0)) {
-            check_script(&r, t);
+            golden_check_script(&r, t->fake, t->fake_at);
             script = t->fake;
         }
         check_expects(&r, t);
         golden_check_expect(&r, t);
+        golden_check_rubric(&r, t);
     }
+    golden_check_judges(&r, (const struct golden_loaded *)s);
     golden_check_set(&r, s);
     const struct golden_tools *t = ((const struct golden_loaded *)s)->first_tools;
     for (; t != NULL; t = t->next_used) {

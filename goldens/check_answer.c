@@ -87,7 +87,7 @@ static void check_pair(const struct golden_report *r, const struct golden_answer
                 "opposite; leave one out",
                 a->at->line);
         never(r, b->at, &message);
-    } else if (only_text(a, &text) && !golden_answer_test(b, text, &why)) {
+    } else if (only_text(a, &text) && golden_answer_judge(b, text, NULL, &why) == GOLDEN_FAILS) {
         buf_fmt(&message,
                 "no answer passes this check and the one at line %u, which lets one text "
                 "alone through: ",
@@ -133,6 +133,7 @@ static void check(const struct golden_report *r, const struct golden_answer *a)
     case ANSWER_TEXT: check_text(r, a); return;
     case ANSWER_SCHEMA: check_schema(r, a); return;
     case ANSWER_NUMBER:
+    case ANSWER_RUBRIC:
     case ANSWER_JSON: return;
     case ANSWER_NOT: check_not(r, a); return;
     case ANSWER_ALL: check_all(r, a); break;

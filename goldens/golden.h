@@ -24,6 +24,17 @@ struct golden_call {
 
 struct golden_answer; /* an answer check */
 
+/* The model that judges answers by rubrics. */
+struct golden_judge {
+    struct str model;
+    struct str provider; /* as wire_provider names it; n 0 = the one of the run */
+    const char *fake;    /* path of the script that plays it; NULL = none */
+    const struct val *at;
+    const struct val *fake_at;
+    const char *path; /* in which file it is written */
+    bool used;        /* a rubric of a loaded task is its */
+};
+
 struct golden_expect {
     bool has_calls;
     enum golden_mode mode;
@@ -53,8 +64,9 @@ struct golden_task {
     struct budget budget;
     int64_t trials;
     const char *fake; /* path of the script, relative ones resolved against the set; NULL = none */
-    const struct val *fake_at; /* where it is named; NULL = none */
-    struct toolset *tools;     /* owned by the set, may be shared by tasks */
+    const struct val *fake_at;        /* where it is named; NULL = none */
+    struct toolset *tools;            /* owned by the set, may be shared by tasks */
+    const struct golden_judge *judge; /* of its file, or of what includes that; NULL = none */
     struct golden_expect expect;
     const struct val *at; /* where it is written */
     const char *path;     /* in which file: the set's, or one that it includes */
@@ -72,10 +84,11 @@ struct golden_set {
     struct arena *arena;
     const char *path;
     struct str name;
-    struct golden_task *tasks; /* those of included sets first */
+    struct golden_task *tasks; /* those of included sets first; NULL in a set that is opened */
     size_t n_tasks;
     const char **files; /* every file that tasks come from, the set's own first */
     size_t n_files;
+    uint64_t hash;               /* of those files as they were read */
     struct golden_model *models; /* none: whoever runs the set names one */
     size_t n_models;
 };
@@ -85,7 +98,35 @@ struct golden_set {
 int golden_load(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
 void golden_free(struct golden_set *s); /* NULL allowed */
 
-/* The same for checking: goes on behind a mistake in a task, each to `wrong`. The set holds the
+/* Opens a set that may be long: all of it is loaded and checked once, task by task, and of each
+ * task only stays what golden_entry tells. Errors as golden_load, the same at the same places. What
+ * the tasks say is put aside, so that a file that changes later changes nothing. */
+int golden_open(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
+
+/* Loads task i of an opened set by itself. It is owned by the caller and lives no longer than the
+ * set. ERR_IO: what was put aside cannot be read. */
+int golden_task_load(struct golden_set *s, size_t i, struct golden_task **out,
+                     struct err *e) MUST_CHECK;
+void golden_task_free(struct golden_task *t); /* NULL allowed */
+
+/* What is known of task i of a loaded or an opened set. It lives as long as the set. */
+struct golden_entry {
+    struct str id;
+    const struct str *tags;
+    size_t n_tags;
+    const char *path; /* in which file: the set's, or one that it includes */
+    uint32_t line;
+    uint32_t column;
+    int64_t trials;
+    size_t n_turns;
+    const char *fake;                 /* as in the task; NULL = none */
+    const struct toolset *tools;      /* NULL = a list of its own, which golden_task_load loads */
+    const struct golden_judge *judge; /* as in the task */
+    bool rubric;                      /* its answer is judged by one */
+};
+struct golden_entry golden_entry(const struct golden_set *s, size_t i);
+
+/* golden_load for checking: goes on behind a mistake in a task, each to `wrong`. The set holds the
  * tasks that are right, perhaps none. Never NULL; owned by the caller. */
 struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
                                    void *ctx);
@@ -96,6 +137,33 @@ struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, co
 void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
                   void *ctx);
 
-/* Whether the answer (p NULL = none) passes; on false `why` gets one line. NULL check passes. */
+/* What a judge said of an answer. */
+struct golden_verdict {
+    struct str rubric;
+    bool pass;
+    struct str reason;
+};
+
+struct golden_verdicts {
+    const struct golden_verdict *at;
+    size_t n;
+    struct str judge; /* the model, for messages */
+};
+
+enum golden_held { GOLDEN_FAILS, GOLDEN_HOLDS, GOLDEN_OPEN /* until a rubric has its verdict */ };
+
+/* Whether the answer (p NULL = none) passes, by the verdicts of its rubrics (NULL = there are
+ * none). Where it fails `why` gets one line. NULL check passes. */
+enum golden_held golden_answer_judge(const struct golden_answer *a, struct str answer,
+                                     const struct golden_verdicts *verdicts, struct buf *why);
+
+/* The first rubric, as they are written, whose verdict that still hangs on; p NULL = none. */
+struct str golden_answer_open(const struct golden_answer *a, struct str answer,
+                              const struct golden_verdicts *verdicts);
+
+/* Whether it passes without anybody's verdict. */
 bool golden_answer_test(const struct golden_answer *a, struct str answer, struct buf *why);
+
+/* The place of the first rubric in a check; NULL = it has none. */
+const struct val *golden_answer_rubric(const struct golden_answer *a);
 #endif

@@ -6,6 +6,15 @@
 
 enum { GOLDEN_TOOLS_BUCKETS = 256 };
 
+/* What the tasks of a file inherit. */
+struct golden_defaults {
+    struct str system;
+    const struct val *tools; /* where it is written; NULL = none */
+    struct budget budget;
+    int64_t trials;
+    const struct val *fake; /* where a script is named; NULL = none */
+};
+
 /* A set with what it owns besides its arena. */
 struct golden_loaded {
     struct golden_set set;                            /* first: golden_free gets its address */
@@ -18,9 +27,19 @@ struct golden_loaded {
     struct golden_tools *first_tools;                 /* the same in order of their first use */
     struct golden_tools *last_tools;
     struct golden_answer *answers; /* every check made, for freeing */
+    struct golden_opened *opened;  /* NULL: all tasks stay in memory */
+    struct toolset *own_tools;     /* where it is opened: of the task that is being loaded */
+    struct golden_judge *judge;    /* of the file that is being loaded; NULL = none */
+    struct judge_link *judges;     /* all of them, the last one first */
     /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
     void (*wrong)(void *ctx, const struct err *e);
     void *wrong_ctx;
+};
+
+/* A judge that a file names. */
+struct judge_link {
+    struct judge_link *next;
+    struct golden_judge judge;
 };
 
 /* A file that is being loaded, and the one that includes it. */
@@ -39,10 +58,34 @@ struct golden_tools {
     bool broken; /* it could not be loaded, which has been told */
 };
 
+/* Loads the task written at v. Where the set is opened, nothing of it but the tools that it shares
+ * belongs to l when l->answers and l->own_tools are taken away. ERR_INPUT with place; ERR_STATE:
+ * its tools are broken, which has been told. */
+int golden_task_read(struct golden_loaded *l, const struct val *v,
+                     const struct golden_defaults *def, struct golden_task *out,
+                     struct err *e) MUST_CHECK;
+
+/* An opened set that holds nothing yet; what it owns. */
+struct golden_opened *golden_opened_new(void);
+void golden_opened_free(struct golden_opened *o); /* NULL allowed */
+
+/* Reads a file of an opened set: the items of `tasks` are put aside, *root gets the rest. *first
+ * gets the number of the first. Errors as yaml_parse. */
+int golden_opened_read(struct golden_loaded *l, struct str text, struct val **root, size_t *first,
+                       struct err *e) MUST_CHECK;
+
+/* Checks so many tasks that were put aside and adds them to the set. tasks: the list, which holds
+ * them itself where they came by a merge key. Errors as golden_task_read. */
+int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t first,
+                      const struct golden_defaults *def, struct err *e) MUST_CHECK;
+
 /* Loads the `expect` map at v (NULL: nothing is expected but completion). ERR_INPUT with place. */
 int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
                        struct err *e) MUST_CHECK;
 void golden_expect_free(struct golden_expect *x);
+
+/* Loads the `judge` of the set at root, which counts from then on. ERR_INPUT with place. */
+int golden_judge_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;
 
 /* Compiles the answer check written at v. It belongs to l. ERR_INPUT with place. */
 int golden_answer_load(struct golden_loaded *l, const struct val *v, struct golden_answer **out,
@@ -71,6 +114,14 @@ void golden_check_required(const struct golden_report *r, const struct tool_spec
 /* Finds expectations of a task that can never hold, or say nothing. */
 void golden_check_expect(const struct golden_report *r, const struct golden_task *t);
 void golden_check_answer(const struct golden_report *r, const struct golden_answer *a);
+
+/* Finds rubrics that nobody judges, judges without rubrics, scripts of judges that are not there.
+ */
+void golden_check_rubric(const struct golden_report *r, const struct golden_task *t);
+void golden_check_judges(const struct golden_report *r, const struct golden_loaded *l);
+
+/* Finds what is wrong with the script at `path`, which is named at `at`. */
+void golden_check_script(const struct golden_report *r, const char *path, const struct val *at);
 
 /* Finds doubts about a set as a whole; the file of `r` does not count. */
 void golden_check_set(const struct golden_report *r, const struct golden_set *s);

@@ -23,15 +23,6 @@ enum {
     SHOWN_CHARS = 60,
 };
 
-/* What a task inherits. */
-struct defaults {
-    struct str system;
-    const struct val *tools; /* where it is written; NULL = none */
-    struct budget budget;
-    int64_t trials;
-    const struct val *fake; /* where a script is named; NULL = none */
-};
-
 /* ---- pieces of a task ---- */
 
 static int load_budget(struct doc d, const struct val *v, struct budget *out, struct err *e)
@@ -69,7 +60,8 @@ static int add_tools(struct golden_loaded *l, const struct val *v, struct golden
                      struct err *e)
 {
     if (t->path == NULL) {
-        return t->list == NULL ? 0 : toolset_add_list(t->set, l->doc, t->list, l->dir, e);
+        struct doc d = {l->set.arena, l->doc.file};
+        return t->list == NULL ? 0 : toolset_add_list(t->set, d, t->list, l->dir, e);
     }
     int rc = toolset_add_file(t->set, t->path, e);
     if (rc == ERR_NOT_FOUND) {
@@ -78,37 +70,57 @@ static int add_tools(struct golden_loaded *l, const struct val *v, struct golden
     return rc;
 }
 
-/* The toolset that v (a path, a list, or NULL for none) names, made at its first use. */
-static int get_toolset(struct golden_loaded *l, const struct val *v, struct toolset **out,
+/* The toolset made from what `key` names, or NULL; *bucket gets where it belongs. */
+static struct golden_tools *find_toolset(struct golden_loaded *l, const struct golden_tools *key,
+                                         struct golden_tools ***bucket)
+{
+    uint64_t hash = key->path != NULL
+                        ? hash64(0, str_of(key->path))
+                        : hash64(0, (struct str){(const char *)&key->list, sizeof key->list});
+    *bucket = &l->tools[hash % GOLDEN_TOOLS_BUCKETS];
+    struct golden_tools *have = **bucket;
+    for (; have != NULL; have = have->next) {
+        bool same_path = have->path != NULL && key->path != NULL &&
+                         str_eq(str_of(have->path), str_of(key->path));
+        if (same_path || (have->path == NULL && key->path == NULL && have->list == key->list)) {
+            break;
+        }
+    }
+    return have;
+}
+
+/* The toolset that v (a path, a list, or NULL for none) names, made at its first use. own: the task
+ * says so itself; a list of its own goes with it where the set is opened. */
+static int get_toolset(struct golden_loaded *l, const struct val *v, bool own, struct toolset **out,
                        struct err *e)
 {
-    struct golden_tools *t = arena_alloc(l->doc.arena, sizeof *t);
+    struct golden_tools key = {.list = val_is(v, VAL_ARRAY) ? v : NULL};
+    struct golden_tools **bucket;
     if (val_is(v, VAL_STRING) && v->text.n > 0) {
-        t->path = path_join(l->doc.arena, l->dir, arena_cstr(l->doc.arena, v->text));
-    } else if (val_is(v, VAL_ARRAY)) {
-        t->list = v;
-    } else if (v != NULL) {
+        key.path = path_join(l->doc.arena, l->dir, arena_cstr(l->doc.arena, v->text));
+    } else if (v != NULL && key.list == NULL) {
         return doc_fail(l->doc, v, e,
                         "expected the path of a tool file, or a list of tools, found %s",
                         val_kind_name(v->kind));
     }
-    uint64_t hash = t->path != NULL
-                        ? hash64(0, str_of(t->path))
-                        : hash64(0, (struct str){(const char *)&t->list, sizeof t->list});
-    struct golden_tools **bucket = &l->tools[hash % GOLDEN_TOOLS_BUCKETS];
-    for (struct golden_tools *have = *bucket; have != NULL; have = have->next) {
-        bool same_path =
-            have->path != NULL && t->path != NULL && str_eq(str_of(have->path), str_of(t->path));
-        if (same_path || (have->path == NULL && t->path == NULL && have->list == t->list)) {
-            *out = have->set;
-            return have->broken ? err_set(e, ERR_STATE, "its tools are broken") : 0;
-        }
+    if (l->opened != NULL && own && key.list != NULL) {
+        *out = l->own_tools = toolset_new();
+        return toolset_add_list(*out, l->doc, key.list, l->dir, e);
     }
-    t->next = *bucket;
+    struct golden_tools *t = find_toolset(l, &key, &bucket);
+    if (t != NULL) {
+        *out = t->set;
+        return t->broken ? err_set(e, ERR_STATE, "its tools are broken") : 0;
+    }
+    t = arena_alloc(l->set.arena, sizeof *t);
+    *t = (struct golden_tools){
+        .next = *bucket,
+        .path = key.path == NULL ? NULL : arena_cstr(l->set.arena, str_of(key.path)),
+        .list = key.list,
+        .set = toolset_new()};
     *bucket = t;
     *(l->last_tools == NULL ? &l->first_tools : &l->last_tools->next_used) = t;
     l->last_tools = t;
-    t->set = toolset_new();
     *out = t->set;
     int rc = add_tools(l, v, t, e);
     t->broken = rc != 0;
@@ -208,8 +220,8 @@ static int load_prompt(struct doc d, const struct val *v, struct golden_task *ou
     return rc;
 }
 
-static int load_task(struct golden_loaded *l, const struct val *v, const struct defaults *def,
-                     struct golden_task *out, struct err *e)
+int golden_task_read(struct golden_loaded *l, const struct val *v,
+                     const struct golden_defaults *def, struct golden_task *out, struct err *e)
 {
     static const char *const keys[] = {"id",     "tags", "prompt", "turns",  "system", "tools",
                                        "budget", "fake", "trials", "expect", NULL};
@@ -222,6 +234,7 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
     out->system = def->system;
     out->budget = def->budget;
     out->trials = def->trials;
+    out->judge = l->judge;
     int rc = doc_keys(d, v, "a task", keys, e);
     rc = rc != 0 ? rc : load_word(d, v, "id", ID_BYTES_MAX, &out->id, e);
     rc = rc != 0 ? rc : load_prompt(d, v, out, e);
@@ -231,25 +244,29 @@ static int load_task(struct golden_loaded *l, const struct val *v, const struct 
     rc = rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
     rc = rc != 0 ? rc : load_fake(l, v, def->fake, out, e);
     find_tools(v, &tools);
-    rc = rc != 0 ? rc : get_toolset(l, tools, &out->tools, e);
+    rc = rc != 0 ? rc : get_toolset(l, tools, val_get(v, "tools") != NULL, &out->tools, e);
     return rc != 0 ? rc : golden_expect_load(l, val_get(v, "expect"), &out->expect, e);
 }
 
 /* ---- ids ---- */
 
+struct id {
+    struct str id;
+    size_t task;
+};
+
 /* Equal ids by place, so that the later of two comes second. */
-static int compare_tasks(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
-    const struct golden_task *x = *(const struct golden_task *const *)a;
-    const struct golden_task *y = *(const struct golden_task *const *)b;
+    const struct id *x = a;
+    const struct id *y = b;
     int diff = str_cmp_nocase(x->id, y->id);
-    return diff != 0 ? diff : x < y ? -1 : x > y;
+    return diff != 0 ? diff : x->task < y->task ? -1 : x->task > y->task;
 }
 
-static int compare_to_id(const void *id, const void *task)
+static int compare_to_id(const void *id, const void *have)
 {
-    const struct golden_task *t = *(const struct golden_task *const *)task;
-    return str_cmp_nocase(*(const struct str *)id, t->id);
+    return str_cmp_nocase(*(const struct str *)id, ((const struct id *)have)->id);
 }
 
 /* "a" where the id is "a.N" with N ≥ 2: the name that trial N of task "a" has on disk. */
@@ -268,47 +285,52 @@ static bool trial_of(struct str id, struct str *task)
     return true;
 }
 
-static int check_ids(struct golden_loaded *l, struct err *e)
+static int taken(struct golden_entry a, struct golden_entry b, struct err *e)
 {
-    struct golden_set *s = &l->set;
-    const struct golden_task **order = arena_array(s->arena, s->n_tasks, sizeof *order);
+    bool same = strcmp(a.path, b.path) == 0;
+    return err_at(e, ERR_INPUT, b.path, b.line, b.column,
+                  "the id \"%.*s\" is taken by the task at line %u%s%s (capitals do not count: ids "
+                  "become file names)",
+                  STR_FMT(b.id), a.line, same ? "" : " of ", same ? "" : a.path);
+}
+
+static int check_ids(const struct golden_set *s, struct err *e)
+{
+    int rc = 0;
+    struct id *order = mem_alloc(s->n_tasks * sizeof *order);
     for (size_t i = 0; i < s->n_tasks; i++) {
-        order[i] = &s->tasks[i];
+        order[i] = (struct id){golden_entry(s, i).id, i};
     }
-    qsort(order, s->n_tasks, sizeof *order, compare_tasks);
-    for (size_t i = 1; i < s->n_tasks; i++) {
-        const struct golden_task *a = order[i - 1];
-        const struct golden_task *b = order[i];
-        if (str_cmp_nocase(a->id, b->id) == 0) {
-            bool same = strcmp(a->path, b->path) == 0;
-            return err_at(e, ERR_INPUT, b->path, b->line, b->column,
-                          "the id \"%.*s\" is taken by the task at line %u%s%s (capitals do not "
-                          "count: ids become file names)",
-                          STR_FMT(b->id), a->line, same ? "" : " of ", same ? "" : a->path);
+    qsort(order, s->n_tasks, sizeof *order, compare_ids);
+    for (size_t i = 1; i < s->n_tasks && rc == 0; i++) {
+        if (str_cmp_nocase(order[i - 1].id, order[i].id) == 0) {
+            rc = taken(golden_entry(s, order[i - 1].task), golden_entry(s, order[i].task), e);
         }
     }
-    for (size_t i = 0; i < s->n_tasks; i++) {
-        const struct golden_task *t = &s->tasks[i];
+    for (size_t i = 0; i < s->n_tasks && rc == 0; i++) {
+        struct golden_entry t = golden_entry(s, i);
         struct str task;
-        if (trial_of(t->id, &task) &&
+        if (trial_of(t.id, &task) &&
             bsearch(&task, order, s->n_tasks, sizeof *order, compare_to_id) != NULL) {
-            return err_at(e, ERR_INPUT, t->path, t->line, t->column,
-                          "the id \"%.*s\" is the file name of a further trial of the task "
-                          "\"%.*s\"; choose another",
-                          STR_FMT(t->id), STR_FMT(task));
+            rc = err_at(e, ERR_INPUT, t.path, t.line, t.column,
+                        "the id \"%.*s\" is the file name of a further trial of the task "
+                        "\"%.*s\"; choose another",
+                        STR_FMT(t.id), STR_FMT(task));
         }
     }
-    return 0;
+    free(order);
+    return rc;
 }
 
 /* ---- the set ---- */
 
-static int load_defaults(struct doc d, const struct val *root, struct defaults *out, struct err *e)
+static int load_defaults(struct doc d, const struct val *root, struct golden_defaults *out,
+                         struct err *e)
 {
     static const char *const keys[] = {"system", "tools", "budget", "trials", "fake", NULL};
     const struct val *v = NULL;
     struct str fake = {0};
-    *out = (struct defaults){.budget = BUDGET_DEFAULT, .trials = 1};
+    *out = (struct golden_defaults){.budget = BUDGET_DEFAULT, .trials = 1};
     int rc = doc_map(d, root, "defaults", DOC_OPTIONAL, &v, e);
     if (rc != 0 || v == NULL) {
         return rc;
@@ -350,7 +372,14 @@ static int load_model(struct doc d, const struct val *v, struct golden_model *ou
     return rc;
 }
 
-/* The matrix of models. Names become folders, so capitals do not tell two apart. */
+/* A name may stand with two providers. Names become folders, so capitals do not tell two apart. */
+static bool same_model(const struct golden_model *a, const struct golden_model *b)
+{
+    bool apart = a->provider.n > 0 && b->provider.n > 0 && !str_eq(a->provider, b->provider);
+    return str_cmp_nocase(a->name, b->name) == 0 && !(apart && str_eq(a->name, b->name));
+}
+
+/* The matrix of models. */
 static int load_models(struct golden_loaded *l, const struct val *root, struct err *e)
 {
     const struct val *list = NULL;
@@ -368,8 +397,10 @@ static int load_models(struct golden_loaded *l, const struct val *root, struct e
         struct golden_model *m = &s->models[s->n_models++];
         rc = load_model(l->doc, &list->items[i], m, e);
         for (size_t j = 0; j < i && rc == 0; j++) {
-            if (str_cmp_nocase(s->models[j].name, m->name) == 0) {
-                rc = doc_fail(l->doc, &list->items[i], e, "the model \"%.*s\" stands here twice",
+            if (same_model(&s->models[j], m)) {
+                rc = doc_fail(l->doc, &list->items[i], e,
+                              "the model \"%.*s\" stands here twice: expected each once, or with "
+                              "a provider of its own each time",
                               STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
             }
         }
@@ -398,7 +429,7 @@ static int reserve(struct golden_loaded *l, const struct val *tasks, struct err 
         return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks in all, found %zu",
                         (int)TASKS_MAX, s->n_tasks + n);
     }
-    if (s->n_tasks + n > l->cap) {
+    if (l->opened == NULL && s->n_tasks + n > l->cap) {
         l->cap = 2 * s->n_tasks + n;
         struct golden_task *more = arena_array(s->arena, l->cap, sizeof *more);
         if (s->n_tasks > 0) {
@@ -409,12 +440,13 @@ static int reserve(struct golden_loaded *l, const struct val *tasks, struct err 
     return 0;
 }
 
-static int load_tasks(struct golden_loaded *l, const struct val *root, struct err *e)
+/* first: where the set is opened, the number of the first task that was put aside. */
+static int load_tasks(struct golden_loaded *l, const struct val *root, size_t first, struct err *e)
 {
     struct golden_set *s = &l->set;
     const struct val *include = val_get(root, "include");
     const struct val *tasks = NULL;
-    struct defaults def;
+    struct golden_defaults def;
     bool included = include != NULL && include->kind != VAL_NULL;
     int rc = load_defaults(l->doc, root, &def, e);
     rc = rc != 0
@@ -427,8 +459,11 @@ static int load_tasks(struct golden_loaded *l, const struct val *root, struct er
         return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found 0", (int)TASKS_MAX);
     }
     rc = reserve(l, tasks, e);
+    if (rc == 0 && l->opened != NULL) {
+        return golden_opened_add(l, tasks, first, &def, e);
+    }
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
-        rc = load_task(l, &tasks->items[i], &def, &s->tasks[s->n_tasks++], e);
+        rc = golden_task_read(l, &tasks->items[i], &def, &s->tasks[s->n_tasks++], e);
         if (rc != 0 && l->wrong != NULL) {
             pass_over(l, e);
             rc = 0;
@@ -483,6 +518,7 @@ static int load_include(struct golden_loaded *l, const struct val *v, struct err
     l->doc = outer.doc;
     l->dir = outer.dir;
     l->within = outer.within;
+    l->judge = outer.judge;
     l->set.models = outer.set.models;
     l->set.n_models = outer.set.n_models;
     return rc;
@@ -510,10 +546,10 @@ static int load_includes(struct golden_loaded *l, const struct val *root, struct
 }
 
 /* Name and models of an included set do not count, but they must be right. */
-static int load_set(struct golden_loaded *l, const struct val *root, struct err *e)
+static int load_set(struct golden_loaded *l, const struct val *root, size_t first, struct err *e)
 {
     static const char *const keys[] = {"version", "name",    "defaults", "tasks",
-                                       "models",  "include", NULL};
+                                       "models",  "include", "judge",    NULL};
     struct golden_set *s = &l->set;
     struct str name = {0};
     bool included = l->within->by != NULL;
@@ -521,12 +557,13 @@ static int load_set(struct golden_loaded *l, const struct val *root, struct err 
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
     rc = rc != 0 ? rc : load_models(l, root, e);
+    rc = rc != 0 ? rc : golden_judge_load(l, root, e);
     if (rc != 0) {
         return rc;
     }
     s->name = included ? s->name : name;
     rc = load_includes(l, root, e);
-    return rc != 0 ? rc : load_tasks(l, root, e);
+    return rc != 0 ? rc : load_tasks(l, root, first, e);
 }
 
 /* A set that holds nothing yet. */
@@ -556,28 +593,38 @@ static void add_file(struct golden_loaded *l, const char *path)
 static int load_file(struct golden_loaded *l, const char *path, struct err *e)
 {
     struct arena *arena = l->set.arena;
+    struct arena *reading = l->opened == NULL ? arena : arena_new();
     struct str text;
     struct val *root;
+    size_t first = 0;
     struct include *within = arena_alloc(arena, sizeof *within);
     *within = (struct include){l->within, path};
     l->within = within;
     l->doc = (struct doc){arena, path};
     l->dir = path_dir(arena, path);
     add_file(l, path);
-    int rc = file_read(arena, path, SET_BYTES_MAX, &text, e);
-    rc = rc != 0 ? rc : yaml_parse(arena, path, text, YAML_CORE, &root, e);
-    return rc != 0 ? rc : load_set(l, root, e);
+    int rc = file_read(reading, path, SET_BYTES_MAX, &text, e);
+    if (rc == 0) {
+        l->set.hash = hash64(l->set.hash, text);
+        rc = l->opened == NULL ? yaml_parse(arena, path, text, YAML_CORE, &root, e)
+                               : golden_opened_read(l, text, &root, &first, e);
+    }
+    if (reading != arena && rc == 0 && root->raw.n > 0) {
+        arena_join(arena, reading); /* the values of a JSON text point into it */
+    } else if (reading != arena) {
+        arena_free(reading);
+    }
+    return rc != 0 ? rc : load_set(l, root, first, e);
 }
 
 static int load_all(struct golden_loaded *l, struct err *e)
 {
     int rc = load_file(l, l->set.path, e);
-    return rc != 0 ? rc : check_ids(l, e);
+    return rc != 0 ? rc : check_ids(&l->set, e);
 }
 
-int golden_load(const char *path, struct golden_set **out, struct err *e)
+static int load(struct golden_loaded *l, struct golden_set **out, struct err *e)
 {
-    struct golden_loaded *l = set_new(path);
     int rc = load_all(l, e);
     if (rc != 0) {
         golden_free(&l->set);
@@ -585,6 +632,18 @@ int golden_load(const char *path, struct golden_set **out, struct err *e)
     }
     *out = &l->set;
     return 0;
+}
+
+int golden_load(const char *path, struct golden_set **out, struct err *e)
+{
+    return load(set_new(path), out, e);
+}
+
+int golden_open(const char *path, struct golden_set **out, struct err *e)
+{
+    struct golden_loaded *l = set_new(path);
+    l->opened = golden_opened_new();
+    return load(l, out, e);
 }
 
 struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
@@ -606,9 +665,10 @@ void golden_free(struct golden_set *s)
         return;
     }
     struct golden_loaded *l = (struct golden_loaded *)s;
-    for (size_t i = 0; i < s->n_tasks; i++) {
+    for (size_t i = 0; s->tasks != NULL && i < s->n_tasks; i++) {
         golden_expect_free(&s->tasks[i].expect);
     }
+    golden_opened_free(l->opened);
     golden_answers_free(l->answers);
     for (struct golden_tools *t = l->first_tools; t != NULL; t = t->next_used) {
         toolset_free(t->set);

@@ -21,12 +21,22 @@ void amount_add(struct buf *out, double nano, struct str currency)
     money_add(out, whole, currency);
 }
 
+static void amounts_add(struct buf *out, const struct eval_cost *costs, size_t n)
+{
+    buf_addz(out, n == 0 ? "unpriced" : "");
+    for (size_t i = 0; i < n; i++) {
+        buf_addz(out, i > 0 ? " + " : "");
+        money_add(out, costs[i].nano, costs[i].currency);
+    }
+}
+
 void costs_add(struct buf *out, const struct eval_summary *s)
 {
-    buf_addz(out, s->n_costs == 0 ? "unpriced" : "");
-    for (size_t i = 0; i < s->n_costs; i++) {
-        buf_addz(out, i > 0 ? " + " : "");
-        money_add(out, s->costs[i].nano, s->costs[i].currency);
+    amounts_add(out, s->costs, s->n_costs);
+    if (s->judged > 0) {
+        buf_addz(out, ", judge ");
+        amounts_add(out, s->judge_costs, s->n_judge_costs);
+        buf_fmt(out, " (%lld rubric%s)", (long long)s->judged, s->judged == 1 ? "" : "s");
     }
 }
 
@@ -93,12 +103,12 @@ static void add_cost(struct buf *out, const struct eval_summary *s, const struct
 static void add_models(struct buf *out, const struct eval_report *r, struct arena *arena)
 {
     size_t n = 0;
-    const struct eval_report *models = eval_by_model(r, arena, &n);
-    for (size_t i = 0; eval_several_models(r) && i < n; i++) {
+    const struct eval_report *models = eval_several_models(r) ? eval_by_model(r, arena, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
         struct eval_figures f;
         eval_figures(&models[i], arena, &f);
         const struct eval_summary *s = &models[i].summary;
-        struct str name = models[i].trials[0].model;
+        struct str name = models[i].rows[0].shared->model;
         buf_fmt(out, "%.*s: %zu of %zu passed (95%% interval ", STR_FMT(name), s->passed,
                 s->passed + s->failed);
         interval_text(out, f.success);

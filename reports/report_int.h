@@ -49,7 +49,7 @@ void interval_text(struct buf *out, struct interval v);
 void amount_add(struct buf *out, double nano, struct str currency);
 
 /* Appends "0.50 USD", or "1.20 CNY + 0.50 USD": amounts of two currencies have no sum; or
- * "unpriced". */
+ * "unpriced". Where judges were asked, what they cost besides: ", judge 0.01 USD (3 rubrics)". */
 void costs_add(struct buf *out, const struct eval_summary *s);
 
 /* Appends lines with the interval of the success, flaky tasks, what a trial costs, and each model

@@ -294,7 +294,8 @@ static void long_lists_are_cut_in_messages(void)
     for (size_t i = 0; i < MADE; i++) {
         calls[i] = (struct eval_call){STR("get_price"), STR("{}"), 1};
     }
-    struct eval_run run = {calls, MADE, STR("m-1"), {.status = RUN_COMPLETED}};
+    struct eval_run run = {
+        .calls = calls, .n_calls = MADE, .model = STR("m-1"), .result = {.status = RUN_COMPLETED}};
     struct eval_verdict v;
     eval_judge(&set->tasks[0], &run, arena, &v);
     CU_ASSERT_EQUAL(v.outcome, EVAL_FAIL);
@@ -330,7 +331,8 @@ static void a_search_given_up_is_told(void)
         struct str arguments = arena_printf(arena, "{\"n\":%d}", alone ? i + 1 : 0);
         calls[i] = (struct eval_call){STR("get_price"), arguments, alone ? i : GROUPS + i / 2};
     }
-    struct eval_run run = {calls, MADE, STR("m-1"), {.status = RUN_COMPLETED}};
+    struct eval_run run = {
+        .calls = calls, .n_calls = MADE, .model = STR("m-1"), .result = {.status = RUN_COMPLETED}};
     struct eval_verdict v;
     eval_judge(&set->tasks[0], &run, arena, &v);
     struct buf b = {0};

@@ -1,9 +1,10 @@
-/* Any bytes as a golden set: what loads is checked and judges answers; what fails says why. */
+/* Any bytes as a golden set: what loads is checked and judges answers; what fails says why; opening
+ * it says and gives the same. */
 #include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "goldens/golden.h"
+#include "goldens/tests/opened.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,7 +49,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct golden_set *s;
     struct err e = {.code = 0};
+    bool loads = false;
     write_file(data, size);
+    if (!opened_agrees(path, &loads)) {
+        abort();
+    }
     if (golden_load(path, &s, &e) != 0) {
         assert(e.message[0] != '\0');
         return 0;

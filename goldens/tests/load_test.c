@@ -1,5 +1,5 @@
 #include "ci/testing/testing.h"
-#include "goldens/golden.h"
+#include "goldens/tests/opened.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
@@ -52,6 +52,12 @@ static const struct {
     {HEAD "models: [5]\ntasks: [{id: a, prompt: p}]\n", 3, 10, "name of a model"},
     {HEAD "models: [x, '']\ntasks: [{id: a, prompt: p}]\n", 3, 13, "an empty text"},
     {HEAD "models: [x, {model: X}]\ntasks: [{id: a, prompt: p}]\n", 3, 13, "twice"},
+    {HEAD "judge: ''\ntasks: [{id: a, prompt: p}]\n", 3, 8, "an empty text"},
+    {HEAD "judge: 5\ntasks: [{id: a, prompt: p}]\n", 3, 8, "a number"},
+    {HEAD "judge: {model: ''}\ntasks: [{id: a, prompt: p}]\n", 3, 16, "is empty"},
+    {HEAD "judge: {fake: x}\ntasks: [{id: a, prompt: p}]\n", 3, 8, "model"},
+    {HEAD "judge: {model: x, provider: y}\ntasks: [{id: a, prompt: p}]\n", 3, 29, "anthropic"},
+    {HEAD "judge: {modle: x}\ntasks: [{id: a, prompt: p}]\n", 3, 9, "model"},
     {HEAD "models: [{name: x}]\ntasks: [{id: a, prompt: p}]\n", 3, 11, "model"},
     {HEAD "models: [{provider: openai}]\ntasks: [{id: a, prompt: p}]\n", 3, 10, "model"},
     {HEAD "models: [{model: x, provider: y}]\ntasks: [{id: a, prompt: p}]\n", 3, 31,
@@ -128,7 +134,9 @@ static const struct {
     {TASK "  expect: {answer: {like: a}}\n", 6, 21, "like"},
     {TASK "  expect: {answer: {}}\n", 6, 20, "exactly one"},
     {TASK "  expect: {answer: {contains: a, equals: b}}\n", 6, 20, "all"},
-    {TASK "  expect: {answer: {rubric: nice}}\n", 6, 29, "does not support"},
+    {TASK "  expect: {answer: {rubric: ''}}\n", 6, 29, "found an empty one"},
+    {TASK "  expect: {answer: {rubric: ' '}}\n", 6, 29, "found an empty one"},
+    {TASK "  expect: {answer: {all: [{rubric: [a]}]}}\n", 6, 36, "a list"},
     {TASK "  expect: {answer: {number: 4}}\n", 6, 29, "map"},
     {TASK "  expect: {answer: {number: {within: 1}}}\n", 6, 29, "value"},
     {TASK "  expect: {answer: {number: {value: x}}}\n", 6, 37, "number"},
@@ -165,6 +173,8 @@ static void names_the_place_of_every_mistake(void)
                    e.column, e.message);
         }
         CU_ASSERT(good);
+        bool loads;
+        CU_ASSERT(opened_agrees(path, &loads));
     }
     arena_free(arena);
 }

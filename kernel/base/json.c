@@ -24,6 +24,8 @@ struct parser {
     unsigned depth;
     size_t values;
     enum failure failure;
+    const struct val_items *items; /* NULL = everything belongs into the tree */
+    bool handing;                  /* the value that comes next is their list, if it is one */
     /* Finished items and members of the containers that are still open, the innermost last. */
     char *stack;
     size_t stack_n;
@@ -432,8 +434,30 @@ static int parse_word(struct parser *p, const char *word)
     return fail(p, ERR_INPUT, p->at, "expected %s, found %s", word, found);
 }
 
+/* The items of one list may have an arena each, for as long as they are looked at. */
+static int parse_item(struct parser *p, const char *expected, bool handed, struct val *list)
+{
+    struct val item;
+    if (!handed) {
+        int rc = parse_value(p, expected, &item);
+        push(p, &item, sizeof item);
+        list->count++;
+        return rc;
+    }
+    struct arena *document = p->arena;
+    p->arena = arena_new();
+    int rc = parse_value(p, expected, &item);
+    if (rc == 0) {
+        p->items->item(p->items->ctx, list->count++, &item, false);
+    }
+    arena_free(p->arena);
+    p->arena = document;
+    return rc;
+}
+
 static int parse_array(struct parser *p, struct val *out)
 {
+    bool handed = p->handing && p->depth == 2;
     size_t base = p->stack_n;
     const char *expected = "a value or ']'";
     p->at++;
@@ -443,13 +467,10 @@ static int parse_array(struct parser *p, struct val *out)
         return 0;
     }
     for (;;) {
-        struct val item;
-        int rc = parse_value(p, expected, &item);
+        int rc = parse_item(p, expected, handed, out);
         if (rc != 0) {
             return rc;
         }
-        push(p, &item, sizeof item);
-        out->count++;
         skip_space(p);
         if (peek(p) == ']') {
             break;
@@ -462,7 +483,7 @@ static int parse_array(struct parser *p, struct val *out)
         expected = "a value after ','";
     }
     p->at++;
-    out->items = pop(p, base);
+    out->items = handed ? NULL : pop(p, base);
     return 0;
 }
 
@@ -484,7 +505,10 @@ static int parse_member(struct parser *p, const char *expected, struct member *m
     }
     p->at++;
     skip_space(p);
-    return parse_value(p, "a value after ':'", &m->value);
+    p->handing = p->items != NULL && p->depth == 1 && str_is(m->key, p->items->key);
+    rc = parse_value(p, "a value after ':'", &m->value);
+    p->handing = false;
+    return rc;
 }
 
 static int parse_object(struct parser *p, struct val *out)
@@ -597,7 +621,14 @@ static int parse_text(struct parser *p, struct val **out)
 int json_parse(struct arena *arena, const char *file, struct str text, struct val **out,
                struct err *e)
 {
-    struct parser p = {.arena = arena, .file = file, .e = e, .text = text, .line = 1};
+    return json_parse_items(arena, file, text, NULL, out, e);
+}
+
+int json_parse_items(struct arena *arena, const char *file, struct str text,
+                     const struct val_items *items, struct val **out, struct err *e)
+{
+    struct parser p = {
+        .arena = arena, .file = file, .e = e, .text = text, .line = 1, .items = items};
     int rc = parse_text(&p, out);
     free(p.stack);
     return rc;

@@ -17,6 +17,11 @@ enum {
 int json_parse(struct arena *arena, const char *file, struct str text, struct val **out,
                struct err *e) MUST_CHECK;
 
+/* The same, with the items of one list handed out: in *out that list has its count and no items.
+ * items: NULL hands out none. No item of a JSON text stays. */
+int json_parse_items(struct arena *arena, const char *file, struct str text,
+                     const struct val_items *items, struct val **out, struct err *e) MUST_CHECK;
+
 /* How far a text that json_parse refused got: true when it only ends too early (half JSON), so that
  * more bytes could make it valid. */
 bool json_is_prefix(struct str text);

@@ -61,6 +61,16 @@ bool val_equal(const struct val *a, const struct val *b);
 /* "null", "a boolean", "a number", "a string", "a list", "a map": for messages. */
 const char *val_kind_name(enum val_kind kind);
 
+/* Takes the items of one long list as they are read, so that they need not be in memory all at
+ * once: the list under `key` in the map at the top of a text. */
+struct val_items {
+    const char *key;
+    /* Item i. When the call returns it is gone, unless it `stays`: then it lives as long as the
+     * document. i is 0 again where a text is read anew: what came before is void. */
+    void (*item)(void *ctx, size_t i, const struct val *v, bool stays);
+    void *ctx;
+};
+
 /* Builder, for the rare value that the program makes. */
 struct val val_of_str(struct str s);
 

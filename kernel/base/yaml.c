@@ -84,10 +84,16 @@ struct entry {
  * entries[frames[i].base ..] belong to frame i; at AT_VALUE and AT_MERGE the last entry waits for
  * its value. */
 struct load {
-    struct arena *arena;
+    struct arena *arena; /* of the document, or of the item that is being read to be handed out */
+    struct arena *document;
     const char *file;
     enum yaml_rules rules;
     struct err *e;
+    const struct val_items *items; /* NULL = everything belongs into the tree */
+    size_t handed;                 /* how many of them were */
+    bool handing;                  /* frame 1 is their list */
+    bool stays;                    /* the item has an anchor or an alias in it */
+    struct err wrong;              /* of a JSON text: in the first item that is; code 0 = none */
     struct frame frames[YAML_DEPTH_MAX];
     unsigned depth;
     struct entry *entries;
@@ -154,6 +160,7 @@ static size_t anchor_open(struct load *l, const yaml_char_t *name)
     if (name == NULL) {
         return 0;
     }
+    l->stays = true;
     l->anchors = grown(l->anchors, l->n_anchors, &l->cap_anchors, sizeof *l->anchors);
     l->anchors[l->n_anchors++] = (struct anchor){.state = ANCHOR_OPEN};
     struct str s = str_of((const char *)name);
@@ -171,11 +178,58 @@ static void anchor_close(struct load *l, size_t anchor, const struct val *v, siz
     }
 }
 
+/* ---- a list whose items are handed out ---- */
+
+/* Whether the list that begins here is theirs. */
+static bool is_handed(const struct load *l, enum val_kind kind, const yaml_char_t *anchor)
+{
+    return l->items != NULL && kind == VAL_ARRAY && anchor == NULL && l->depth == 1 &&
+           l->frames[0].state == AT_VALUE &&
+           str_is(l->entries[l->n_entries - 1].m.key, l->items->key);
+}
+
+static void begin_handing(struct load *l)
+{
+    l->handing = true;
+    l->stays = false;
+    l->handed = 0;
+    l->arena = arena_new();
+}
+
+static void hand_out(struct load *l, const struct val *v)
+{
+    const struct val *item = v;
+    if (l->stays) {
+        struct val *copy = arena_alloc(l->arena, sizeof *copy);
+        *copy = *v;
+        item = copy;
+    }
+    l->items->item(l->items->ctx, l->handed++, item, l->stays);
+    if (l->stays) {
+        arena_join(l->document, l->arena);
+    } else {
+        arena_free(l->arena);
+    }
+    l->stays = false;
+    l->arena = arena_new();
+}
+
+static void end_handing(struct load *l)
+{
+    l->handing = false;
+    arena_free(l->arena);
+    l->arena = l->document;
+}
+
 /* Gives a finished value to what it belongs to. */
 static void place(struct load *l, const struct val *v, unsigned height)
 {
     if (l->depth == 0) {
         l->root = *v;
+        return;
+    }
+    if (l->handing && l->depth == 2) {
+        hand_out(l, v);
         return;
     }
     struct frame *f = &l->frames[l->depth - 1];
@@ -418,6 +472,7 @@ static int on_alias(struct load *l, const yaml_event_t *ev)
                     "quotes",
                     STR_FMT(text_preview(l->arena, name, SHOWN_CHARS)));
     }
+    l->stays = true;
     const struct anchor *anchor = &l->anchors[slot->value - 1];
     if (anchor->state == ANCHOR_OPEN) {
         return FAIL(l, v.line, v.column, "the alias *%.*s stands inside its own anchor",
@@ -455,21 +510,32 @@ static bool is_python(const struct load *l, const char *tag)
     return l->rules == YAML_PYYAML && strncmp(tag, python, sizeof python - 1) == 0;
 }
 
-int yaml_open(struct load *l, enum val_kind kind, uint32_t line, uint32_t column)
+/* Begins a list or map. anchor: its name, NULL = none. */
+static int open_value(struct load *l, const struct val *v, const yaml_char_t *anchor)
 {
-    struct val v = {.kind = kind, .line = line, .column = column};
     size_t nodes = l->nodes;
     if (l->depth == YAML_DEPTH_MAX) {
-        return too_deep(l, &v);
+        return too_deep(l, v);
     }
-    int rc = count_nodes(l, &v, 1);
+    int rc = count_nodes(l, v, 1);
     if (rc == 0) {
-        l->frames[l->depth++] = (struct frame){.state = kind == VAL_OBJECT ? AT_KEY : IN_LIST,
-                                               .value = v,
+        size_t opened = anchor_open(l, anchor);
+        if (is_handed(l, v->kind, anchor)) {
+            begin_handing(l);
+        }
+        l->frames[l->depth++] = (struct frame){.state = v->kind == VAL_OBJECT ? AT_KEY : IN_LIST,
+                                               .value = *v,
                                                .base = l->n_entries,
-                                               .nodes = nodes};
+                                               .nodes = nodes,
+                                               .anchor = opened};
     }
     return rc;
+}
+
+int yaml_open(struct load *l, enum val_kind kind, uint32_t line, uint32_t column)
+{
+    const struct val v = {.kind = kind, .line = line, .column = column};
+    return open_value(l, &v, NULL);
 }
 
 static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
@@ -490,11 +556,7 @@ static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
         !is_python(l, (const char *)tag)) {
         return bad_tag(l, &v, (const char *)tag);
     }
-    int rc = yaml_open(l, kind, v.line, v.column);
-    if (rc == 0) {
-        l->frames[l->depth - 1].anchor = anchor_open(l, name);
-    }
-    return rc;
+    return open_value(l, &v, name);
 }
 
 static void close_list(struct load *l, struct frame *f)
@@ -655,7 +717,10 @@ int yaml_close(struct load *l)
 {
     assert(l->depth > 0);
     struct frame *f = &l->frames[l->depth - 1];
-    if (f->value.kind == VAL_ARRAY) {
+    if (l->handing && l->depth == 2) {
+        f->value.count = l->handed;
+        end_handing(l);
+    } else if (f->value.kind == VAL_ARRAY) {
         close_list(l, f);
     } else {
         int rc = close_map(l, f);
@@ -778,20 +843,34 @@ static int read_any(struct load *l, struct str text)
     return rc;
 }
 
+/* What a text that was not simple left, so that it can be read from its start. */
+static void start_anew(struct load *l)
+{
+    if (l->handing) {
+        end_handing(l);
+    }
+    l->depth = 0;
+    l->n_entries = 0;
+    l->nodes = 0;
+}
+
 static int parse_yaml(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
-                      struct val **out, struct err *e)
+                      const struct val_items *items, struct val **out, struct err *e)
 {
     struct load *l = mem_zero(sizeof *l);
     l->arena = arena;
+    l->document = arena;
     l->file = file;
     l->rules = rules;
+    l->items = items;
     int rc = 0;
     if (rules != YAML_CORE || !yaml_read_simple(l, text)) {
-        l->e = e; /* from the start again */
-        l->depth = 0;
-        l->n_entries = 0;
-        l->nodes = 0;
+        start_anew(l);
+        l->e = e; /* mistakes are told by who reads everything */
         rc = read_any(l, text);
+    }
+    if (l->handing) {
+        end_handing(l);
     }
     if (rc == 0) {
         *out = arena_alloc(arena, sizeof **out);
@@ -816,6 +895,12 @@ static int check_json(struct load *l, const struct val *v)
     }
     if (v->kind == VAL_OBJECT && l->rules == YAML_CORE) {
         rc = refuse_duplicates(l->file, v, l->arena, l->e);
+    }
+    if (v->kind == VAL_ARRAY && v->items == NULL && v->count > 0) { /* they were handed out */
+        if (l->wrong.code != 0 && l->e != NULL) {
+            *l->e = l->wrong;
+        }
+        return l->wrong.code;
     }
     l->depth++;
     for (size_t i = 0; i < v->count && rc == 0; i++) {
@@ -856,8 +941,36 @@ static int check_encoding(const char *file, struct str text, struct err *e)
     return 0;
 }
 
-int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
-               struct val **out, struct err *e)
+/* A mistake in an item waits until the text is known to be JSON, and is told at its place. */
+static void check_item(void *ctx, size_t i, const struct val *v, bool stays)
+{
+    struct load *l = ctx;
+    l->e = &l->wrong;
+    l->depth = 2;
+    if (l->wrong.code == 0) {
+        (void)check_json(l, v);
+    }
+    l->items->item(l->items->ctx, i, v, stays);
+}
+
+/* Returns ERR_LIMIT or ERR_INPUT with why it is no JSON in `why`; where it is, *rc is what the
+ * rules say of it. */
+static int parse_json(struct load *l, struct str text, struct val **out, struct err *why, int *rc)
+{
+    const struct val_items checked = {l->items == NULL ? NULL : l->items->key, check_item, l};
+    struct err *e = l->e;
+    int json =
+        json_parse_items(l->arena, l->file, text, l->items == NULL ? NULL : &checked, out, why);
+    if (json == 0) {
+        l->e = e;
+        l->depth = 0;
+        *rc = check_json(l, *out);
+    }
+    return json;
+}
+
+static int parse(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
+                 const struct val_items *items, struct val **out, struct err *e)
 {
     if (text.n > YAML_BYTES_MAX) {
         return err_at(e, ERR_LIMIT, file, 0, 0, "%zu bytes; expected at most %d", text.n,
@@ -872,19 +985,31 @@ int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml
     }
     struct str body = str_trim(text);
     if (!str_starts(body, "{") && !str_starts(body, "[")) {
-        return parse_yaml(arena, file, text, rules, out, e);
+        return parse_yaml(arena, file, text, rules, items, out, e);
     }
+    struct load l = {.arena = arena, .file = file, .rules = rules, .items = items, .e = e};
     struct err json_error;
-    int json = json_parse(arena, file, text, out, &json_error);
+    int json = parse_json(&l, text, out, &json_error, &rc);
     if (json == 0) {
-        struct load l = {.arena = arena, .file = file, .rules = rules, .e = e};
-        return check_json(&l, *out);
+        return rc;
     }
-    rc = json == ERR_LIMIT ? json : parse_yaml(arena, file, text, rules, out, e);
+    rc = json == ERR_LIMIT ? json : parse_yaml(arena, file, text, rules, items, out, e);
     if (json == ERR_LIMIT || (rc == ERR_INPUT && meant_as_json(file, body))) {
         if (e != NULL) {
             *e = json_error;
         }
     }
     return rc;
+}
+
+int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
+               struct val **out, struct err *e)
+{
+    return parse(arena, file, text, rules, NULL, out, e);
+}
+
+int yaml_parse_items(struct arena *arena, const char *file, struct str text,
+                     const struct val_items *items, struct val **out, struct err *e)
+{
+    return parse(arena, file, text, YAML_CORE, items, out, e);
 }

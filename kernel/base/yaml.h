@@ -27,6 +27,12 @@ enum {
 int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
                struct val **out, struct err *e) MUST_CHECK;
 
+/* The same by YAML_CORE, with the items of one list handed out (val.h): in *out that list has its
+ * count and no items. One with anchors or aliases in it stays; a list that has an anchor itself, or
+ * comes by a merge key, is in *out as usual. */
+int yaml_parse_items(struct arena *arena, const char *file, struct str text,
+                     const struct val_items *items, struct val **out, struct err *e) MUST_CHECK;
+
 /* Whether both YAML versions allow a character as it is and take it for no line break; others need
  * an escape. Sources: YAML 1.1 5.1 and 5.4, YAML 1.2.2 5.1, PyYAML's reader. */
 bool yaml_is_printable(uint32_t code);

@@ -39,22 +39,26 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* Whether the character at i, which is not ASCII, is a control, a line break or a mark. */
+static bool is_odd(struct str text, size_t i)
+{
+    struct str rest = str_slice(text, i, i + 3);
+    bool control = str_starts(rest, "\xC2") && (unsigned char)rest.p[1] < 0xA0;
+    return control || str_is(rest, "\xE2\x80\xA8") || str_is(rest, "\xE2\x80\xA9") ||
+           str_is(rest, "\xEF\xBB\xBF") || str_is(rest, "\xEF\xBF\xBE") ||
+           str_is(rest, "\xEF\xBF\xBF");
+}
+
 /* Whether only characters stand in the text that need no care anywhere. */
 static bool is_plain_text(struct str text)
 {
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
-        if ((c < 0x20 && c != '\n') || c == 0x7F) {
-            return false;
+        if ((c >= 0x20 && c < 0x7F) || c == '\n') {
+            continue;
         }
-        if (c >= 0x80) {
-            struct str rest = str_slice(text, i, i + 3);
-            bool control = c == 0xC2 && (unsigned char)rest.p[1] < 0xA0;
-            if (control || str_is(rest, "\xE2\x80\xA8") || str_is(rest, "\xE2\x80\xA9") ||
-                str_is(rest, "\xEF\xBB\xBF") || str_starts(rest, "\xEF\xBF\xBE") ||
-                str_starts(rest, "\xEF\xBF\xBF")) {
-                return false;
-            }
+        if (c < 0x80 || is_odd(text, i)) {
+            return false;
         }
     }
     return true;
@@ -130,21 +134,41 @@ static bool next_line(struct simple *s)
 
 /* ---- scalars ---- */
 
+/* The closing quote of a string in single quotes, where two stand for one; SIZE_MAX = none. */
+static size_t single_end(struct str text, size_t from)
+{
+    for (size_t i = from; i < text.n; i += 2) {
+        const char *quote = memchr(text.p + i, '\'', text.n - i);
+        if (quote == NULL) {
+            break;
+        }
+        i = (size_t)(quote - text.p);
+        if (i + 1 == text.n || text.p[i + 1] != '\'') {
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* Likewise of double quotes, where a backslash hides what follows it. */
+static size_t double_end(struct str text, size_t from)
+{
+    for (size_t i = from; i < text.n; i++) {
+        if (text.p[i] == '"') {
+            return i;
+        }
+        i += text.p[i] == '\\' ? 1 : 0;
+    }
+    return SIZE_MAX;
+}
+
 /* The end of the quoted string that begins at `from`, behind its quote; 0 = not on this line. */
 static size_t quoted_end(const struct simple *s, size_t from)
 {
-    char quote = s->text.p[from];
-    for (size_t i = from + 1; i < s->text.n && s->text.p[i] != '\n'; i++) {
-        if (s->text.p[i] == '\\' && quote == '"') {
-            i += i + 1 < s->text.n && s->text.p[i + 1] != '\n' ? 1 : 0;
-        } else if (s->text.p[i] == quote) {
-            if (quote == '"' || i + 1 == s->text.n || s->text.p[i + 1] != quote) {
-                return i + 1;
-            }
-            i++;
-        }
-    }
-    return 0;
+    size_t first = from + 1;
+    size_t end = s->text.p[from] == '"' ? double_end(s->text, first) : single_end(s->text, first);
+    bool good = end != SIZE_MAX && memchr(s->text.p + from, '\n', end - from) == NULL;
+    return good ? end + 1 : 0;
 }
 
 /* Four hex digits of a character that is no surrogate. */

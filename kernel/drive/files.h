@@ -25,6 +25,14 @@ bool file_begins_otherwise(const char *path, struct str head);
  * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
 
+/* The same for a file that is written piece by piece. */
+struct file_writer;
+int file_writer_open(const char *path, struct file_writer **out, struct err *e) MUST_CHECK;
+/* The first failure is told each time. */
+int file_writer_add(struct file_writer *w, struct str data, struct err *e) MUST_CHECK;
+/* keep: flushes it and puts it in its place; else path stays as it was. Frees w in every case. */
+int file_writer_close(struct file_writer *w, bool keep, struct err *e) MUST_CHECK;
+
 /* Replaces path likewise, with the permissions of the file `like`, but without flushing: a power
  * cut may leave anything there. For what can be made again; by one writer at a time. ERR_IO. */
 int file_swap(const char *path, const char *like, struct str data, struct err *e) MUST_CHECK;
@@ -60,6 +68,12 @@ int dir_make(const char *path, struct err *e) MUST_CHECK;
  * *out and *n (in arena). ERR_NOT_FOUND, ERR_INPUT (no folder), ERR_IO. */
 int dir_list(struct arena *arena, const char *path, const char *ending, struct str **out, size_t *n,
              struct err *e) MUST_CHECK;
+/* The regular files below the folder `path` whose names end with one of `endings` (NULL ends them),
+ * as paths that begin with `path`, folder by folder in the order of dir_list, into *out and *n (in
+ * arena). Hidden names are left out, links to folders not followed. Errors as dir_list; ERR_LIMIT
+ * beyond 32 folders in each other or 100,000 files. */
+int dir_tree(struct arena *arena, const char *path, const char *const *endings, const char ***out,
+             size_t *n, struct err *e) MUST_CHECK;
 bool path_exists(const char *path);
 bool path_is_dir(const char *path);
 bool path_is_file(const char *path); /* a regular one, or a link to one */

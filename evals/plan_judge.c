@@ -1,0 +1,81 @@
+/* Who judges the rubrics of a task, and whether that can be done. */
+#include "evals/run_int.h"
+#include "fakellm/fake.h"
+
+#include <string.h>
+
+bool plan_judge(const struct eval_options *o, const struct golden_task *task,
+                struct plan_judge *out)
+{
+    const struct golden_judge *j = task->judge;
+    *out = (struct plan_judge){.model = str_of(o->judge)};
+    if (j != NULL) {
+        out->model = o->judge != NULL ? out->model : j->model;
+        out->provider = j->provider;
+        out->script = j->fake;
+    }
+    return out->model.n > 0;
+}
+
+/* checked: the script that was looked at last; NULL = none */
+static int check_script(const struct golden_task *task, const struct val *rubric,
+                        const struct plan_judge *judge, const char **checked, struct err *e)
+{
+    const struct golden_judge *j = task->judge;
+    struct fake_script *script = NULL;
+    if (judge->script == NULL) {
+        const struct val *at = j == NULL ? rubric : j->at;
+        return err_at(e, ERR_INPUT, j == NULL ? task->path : j->path, at->line, at->column,
+                      "with --fake a script plays the judge too: write `judge: {model: %.*s, fake: "
+                      "FILE}` at the top of the set",
+                      STR_FMT(judge->model));
+    }
+    if (*checked != NULL && strcmp(*checked, judge->script) == 0) {
+        return 0;
+    }
+    int rc = fake_load(judge->script, &script, e);
+    fake_free(script);
+    *checked = judge->script;
+    return rc;
+}
+
+static int check_judge(const struct eval_options *o, struct plan *p, const struct plan_item *item,
+                       const char **checked, struct err *e)
+{
+    const struct golden_task *task = item->task;
+    const struct val *rubric = golden_answer_rubric(task->expect.answer);
+    struct plan_judge judge;
+    if (rubric == NULL) {
+        return 0;
+    }
+    if (!plan_judge(o, task, &judge)) {
+        return err_at(e, ERR_INPUT, task->path, rubric->line, rubric->column,
+                      "nobody judges this rubric: write `judge: MODEL` at the top of the set, or "
+                      "give --judge MODEL");
+    }
+    if (o->source == EVAL_FAKE) {
+        return check_script(task, rubric, &judge, checked, e);
+    }
+    struct plan_model asked = {.provider =
+                                   judge.provider.n > 0 ? judge.provider : item->model->provider};
+    return plan_find_endpoint(o, p, plan_format(&asked), e);
+}
+
+int plan_check_judges(const struct eval_options *o, struct plan *p, struct err *e)
+{
+    const char *checked = NULL;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->n; i++) {
+        if (p->items[i].trial == 1) {
+            rc = check_judge(o, p, &p->items[i], &checked, e);
+        }
+    }
+    return rc;
+}
+
+const char *judge_logs(struct str trace, struct arena *arena)
+{
+    size_t from = str_starts(trace, "traces/") ? strlen("traces/") : 0;
+    struct str stem = str_slice(trace, from, trace.n - strlen(".jsonl"));
+    return arena_printf(arena, "judge/%.*s", STR_FMT(stem)).p;
+}

@@ -1,0 +1,356 @@
+/* Opened sets: of each task a record stays in memory; what it says is put aside and read again when
+ * the task is wanted. */
+#include "goldens/golden_int.h"
+#include "kernel/base/hash.h"
+#include "kernel/base/val_pack.h"
+#include "kernel/base/yaml.h"
+#include "kernel/drive/spool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IN_MEMORY_MAX = 1 << 20, SLOTS_FIRST = 16 };
+
+/* ---- texts that many tasks share ---- */
+
+struct shared {
+    uint64_t hash;
+    struct str key;   /* ends with a NUL */
+    struct str *tags; /* of a list of tags */
+    size_t n_tags;
+};
+
+/* Open addressing, at most half full. */
+struct shared_table {
+    struct shared **slots;
+    size_t cap;
+    size_t n;
+};
+
+static size_t probe(const struct shared_table *t, uint64_t hash, struct str key)
+{
+    size_t at = (size_t)hash & (t->cap - 1);
+    while (t->slots[at] != NULL &&
+           (t->slots[at]->hash != hash || !str_eq(t->slots[at]->key, key))) {
+        at = (at + 1) & (t->cap - 1);
+    }
+    return at;
+}
+
+static void grow(struct shared_table *t)
+{
+    struct shared_table bigger = {.cap = t->cap == 0 ? SLOTS_FIRST : 2 * t->cap, .n = t->n};
+    bigger.slots = mem_zero(bigger.cap * sizeof(struct shared *));
+    for (size_t i = 0; i < t->cap; i++) {
+        if (t->slots[i] != NULL) {
+            bigger.slots[probe(&bigger, t->slots[i]->hash, t->slots[i]->key)] = t->slots[i];
+        }
+    }
+    free(t->slots);
+    *t = bigger;
+}
+
+/* The one with this key; *fresh: it has just been made. */
+static struct shared *share(struct shared_table *t, struct arena *arena, struct str key,
+                            bool *fresh)
+{
+    if (2 * t->n >= t->cap) {
+        grow(t);
+    }
+    uint64_t hash = hash64(0, key);
+    struct shared **slot = &t->slots[probe(t, hash, key)];
+    *fresh = *slot == NULL;
+    if (*fresh) {
+        *slot = arena_alloc(arena, sizeof **slot);
+        **slot = (struct shared){.hash = hash, .key = arena_str(arena, key)};
+        t->n++;
+    }
+    return *slot;
+}
+
+/* ---- what is kept ---- */
+
+/* Where a task is: so many bytes of what was put aside, or a value in memory. */
+struct item {
+    union {
+        uint64_t at;
+        const struct val *v;
+    };
+    uint32_t n; /* 0 = v */
+};
+
+/* A file of the set. */
+struct file {
+    const char *path;
+    const char *dir;
+    struct golden_defaults def;
+    struct golden_judge *judge;
+};
+
+struct record {
+    struct item item;
+    const char *id;
+    const struct shared *tags; /* NULL = none */
+    const char *fake;
+    const struct toolset *tools; /* NULL = its own */
+    uint32_t file;
+    uint32_t line;
+    uint32_t column;
+    uint16_t trials;
+    uint16_t n_turns : 15;
+    uint16_t rubric : 1;
+};
+
+struct golden_opened {
+    struct spool *aside;
+    struct buf packed; /* the item that is put there */
+    struct item *items;
+    size_t n_items, cap_items;
+    size_t first; /* item of the file that is being read */
+    struct file *files;
+    size_t n_files, cap_files;
+    struct record *records;
+    size_t n_records, cap_records;
+    struct shared_table scripts;
+    struct shared_table tags;
+};
+
+struct golden_opened *golden_opened_new(void)
+{
+    struct golden_opened *o = mem_zero(sizeof *o);
+    o->aside = spool_new(IN_MEMORY_MAX);
+    return o;
+}
+
+void golden_opened_free(struct golden_opened *o)
+{
+    if (o == NULL) {
+        return;
+    }
+    spool_free(o->aside);
+    buf_free(&o->packed);
+    free(o->items);
+    free(o->files);
+    free(o->records);
+    free(o->scripts.slots);
+    free(o->tags.slots);
+    free(o);
+}
+
+/* Room for one more. */
+static void *room(void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return list;
+    }
+    *cap = *cap == 0 ? 16 : *cap * 2;
+    return mem_grow(list, *cap * size);
+}
+
+/* ---- one task ---- */
+
+/* A task with what it owns. */
+struct own_task {
+    struct golden_task task; /* first: golden_task_free gets its address */
+    struct arena *arena;
+    struct golden_answer *answers;
+    struct toolset *tools;
+};
+
+void golden_task_free(struct golden_task *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    struct own_task *own = (struct own_task *)t;
+    golden_expect_free(&t->expect);
+    golden_answers_free(own->answers);
+    toolset_free(own->tools);
+    arena_free(own->arena);
+}
+
+static int read_item(const struct golden_opened *o, struct item item, struct arena *arena,
+                     const struct val **out, struct err *e)
+{
+    if (item.n == 0) {
+        *out = item.v;
+        return 0;
+    }
+    char *bytes = arena_alloc(arena, item.n);
+    int rc = spool_read(o->aside, item.at, item.n, bytes, e);
+    if (rc == 0) {
+        *out = val_unpack(arena, (struct str){bytes, item.n});
+        rc = *out != NULL ? 0 : err_set(e, ERR_IO, "a task that was put aside in /tmp is damaged");
+    }
+    return rc;
+}
+
+/* l is left as it was. */
+static int load_task(struct golden_loaded *l, struct item item, const struct file *file,
+                     struct own_task **out, struct err *e)
+{
+    struct arena *arena = arena_new();
+    struct own_task *t = arena_alloc(arena, sizeof *t);
+    const struct val *v = NULL;
+    struct doc doc = l->doc;
+    const char *dir = l->dir;
+    struct golden_answer *answers = l->answers;
+    struct golden_judge *judge = l->judge;
+    t->arena = arena;
+    l->doc = (struct doc){arena, file->path};
+    l->dir = file->dir;
+    l->judge = file->judge;
+    l->answers = NULL;
+    l->own_tools = NULL;
+    int rc = read_item(l->opened, item, arena, &v, e);
+    rc = rc != 0 ? rc : golden_task_read(l, v, &file->def, &t->task, e);
+    t->answers = l->answers;
+    t->tools = l->own_tools;
+    l->doc = doc;
+    l->dir = dir;
+    l->answers = answers;
+    l->judge = judge;
+    l->own_tools = NULL;
+    if (rc != 0) {
+        golden_task_free(&t->task);
+        return rc;
+    }
+    *out = t;
+    return 0;
+}
+
+int golden_task_load(struct golden_set *s, size_t i, struct golden_task **out, struct err *e)
+{
+    struct golden_loaded *l = (struct golden_loaded *)s;
+    struct own_task *t;
+    assert(l->opened != NULL && i < s->n_tasks);
+    const struct record *r = &l->opened->records[i];
+    int rc = load_task(l, r->item, &l->opened->files[r->file], &t, e);
+    if (rc == 0) {
+        *out = &t->task;
+    }
+    return rc;
+}
+
+/* ---- opening ---- */
+
+/* i is 0 again where the text turns out to be no JSON. */
+static void put_aside(void *ctx, size_t i, const struct val *v, bool stays)
+{
+    struct golden_opened *o = ctx;
+    struct item item = {.v = v};
+    if (!stays) {
+        buf_clear(&o->packed);
+        val_pack(&o->packed, v);
+        item.at = spool_add(o->aside, buf_str(&o->packed));
+        item.n = (uint32_t)o->packed.n;
+    }
+    o->n_items = o->first + i;
+    o->items = room(o->items, o->n_items, &o->cap_items, sizeof *o->items);
+    o->items[o->n_items++] = item;
+}
+
+int golden_opened_read(struct golden_loaded *l, struct str text, struct val **root, size_t *first,
+                       struct err *e)
+{
+    struct golden_opened *o = l->opened;
+    const struct val_items items = {"tasks", put_aside, o};
+    *first = o->first = o->n_items;
+    return yaml_parse_items(l->set.arena, l->doc.file, text, &items, root, e);
+}
+
+static const struct shared *share_tags(struct golden_loaded *l, const struct golden_task *t)
+{
+    bool fresh;
+    struct buf key = {0};
+    for (size_t i = 0; i < t->n_tags; i++) {
+        buf_fmt(&key, "%zu:", t->tags[i].n);
+        buf_add(&key, t->tags[i]);
+    }
+    struct shared *s = share(&l->opened->tags, l->set.arena, buf_str(&key), &fresh);
+    buf_free(&key);
+    if (fresh) {
+        s->n_tags = t->n_tags;
+        s->tags = arena_array(l->set.arena, t->n_tags, sizeof *s->tags);
+        for (size_t i = 0; i < t->n_tags; i++) {
+            s->tags[i] = arena_str(l->set.arena, t->tags[i]);
+        }
+    }
+    return s;
+}
+
+static void add_record(struct golden_loaded *l, struct item item, const struct own_task *own)
+{
+    struct golden_opened *o = l->opened;
+    const struct golden_task *t = &own->task;
+    bool fresh;
+    o->records = room(o->records, o->n_records, &o->cap_records, sizeof *o->records);
+    o->records[o->n_records++] = (struct record){
+        .item = item,
+        .id = arena_str(l->set.arena, t->id).p,
+        .tags = t->n_tags == 0 ? NULL : share_tags(l, t),
+        .fake = t->fake == NULL ? NULL
+                                : share(&o->scripts, l->set.arena, str_of(t->fake), &fresh)->key.p,
+        .tools = own->tools != NULL ? NULL : t->tools,
+        .file = (uint32_t)(o->n_files - 1),
+        .line = t->line,
+        .column = t->column,
+        .trials = (uint16_t)t->trials,
+        .n_turns = (uint16_t)t->n_turns,
+        .rubric = golden_answer_rubric(t->expect.answer) != NULL,
+    };
+    l->set.n_tasks++;
+}
+
+int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t first,
+                      const struct golden_defaults *def, struct err *e)
+{
+    struct golden_opened *o = l->opened;
+    int rc = 0;
+    o->files = room(o->files, o->n_files, &o->cap_files, sizeof *o->files);
+    o->files[o->n_files++] = (struct file){l->doc.file, l->dir, *def, l->judge};
+    for (size_t i = 0; i < tasks->count && rc == 0; i++) {
+        struct own_task *own = NULL;
+        struct item item = {.v = tasks->items == NULL ? NULL : &tasks->items[i]};
+        if (tasks->items == NULL) {
+            item = o->items[first + i];
+        }
+        rc = load_task(l, item, &o->files[o->n_files - 1], &own, e);
+        if (rc == 0) {
+            add_record(l, item, own);
+            golden_task_free(&own->task);
+        }
+    }
+    return rc;
+}
+
+/* ---- what is known ---- */
+
+struct golden_entry golden_entry(const struct golden_set *s, size_t i)
+{
+    assert(i < s->n_tasks);
+    if (s->tasks != NULL) {
+        const struct golden_task *t = &s->tasks[i];
+        return (struct golden_entry){
+            t->id,   t->tags,   t->n_tags, t->path,
+            t->line, t->column, t->trials, t->n_turns,
+            t->fake, t->tools,  t->judge,  golden_answer_rubric(t->expect.answer) != NULL};
+    }
+    const struct golden_opened *o = ((const struct golden_loaded *)s)->opened;
+    const struct record *r = &o->records[i];
+    return (struct golden_entry){
+        .id = str_of(r->id),
+        .tags = r->tags == NULL ? NULL : r->tags->tags,
+        .n_tags = r->tags == NULL ? 0 : r->tags->n_tags,
+        .path = o->files[r->file].path,
+        .line = r->line,
+        .column = r->column,
+        .trials = r->trials,
+        .n_turns = r->n_turns,
+        .fake = r->fake,
+        .tools = r->tools,
+        .judge = o->files[r->file].judge,
+        .rubric = r->rubric != 0,
+    };
+}
