@@ -882,11 +882,32 @@ static struct py_node *conditional(struct parser *p)
     return n == NULL || n->depth > BFCL_DEPTH_MAX ? NULL : n;
 }
 
+/* A constant or a name alone, as most expressions are: no level of operators has to look at it.
+ * NULL: it goes on, and nothing is taken. */
+static struct py_node *lone_atom(struct parser *p)
+{
+    const struct py_token first = p->now;
+    const size_t at = p->tokens.at;
+    const unsigned depth = p->tokens.depth;
+    if (first.kind != PY_STRING && first.kind != PY_NUMBER && first.kind != PY_WORD) {
+        return NULL;
+    }
+    struct py_node *n = atom(p);
+    if (n != NULL && at_close(p)) {
+        return n;
+    }
+    p->now = first;
+    p->tokens.at = at;
+    p->tokens.depth = depth; /* what follows was at most one bracket that opens */
+    return NULL;
+}
+
 static struct py_node *expression(struct parser *p)
 {
     struct py_node *n = NULL;
     if (enter(p)) {
-        n = take_word(p, "lambda") ? lambda(p) : conditional(p);
+        n = p->nesting < BFCL_DEPTH_MAX / 2 ? lone_atom(p) : NULL;
+        n = n != NULL ? n : take_word(p, "lambda") ? lambda(p) : conditional(p);
     }
     p->nesting--;
     return n;

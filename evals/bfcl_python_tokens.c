@@ -220,22 +220,27 @@ static struct py_token word(struct py_tokens *t)
     return good ? token : bad();
 }
 
+static bool open_bracket(struct py_tokens *t, char close)
+{
+    if (t->depth == BFCL_BRACKETS_MAX) {
+        return false;
+    }
+    t->open[t->depth++] = close;
+    return true;
+}
+
 /* Opens or closes a bracket; false where it does not fit. */
 static bool bracket(struct py_tokens *t, char c)
 {
-    static const char pairs[] = "()[]{}";
-    const char *p = strchr(pairs, c);
-    if (p == NULL) {
-        return true;
+    switch (c) {
+    case '(': return open_bracket(t, ')');
+    case '[': return open_bracket(t, ']');
+    case '{': return open_bracket(t, '}');
+    case ')':
+    case ']':
+    case '}': return t->depth > 0 && t->open[--t->depth] == c;
+    default: return true;
     }
-    if ((p - pairs) % 2 == 0) {
-        if (t->depth == BFCL_BRACKETS_MAX) {
-            return false;
-        }
-        t->open[t->depth++] = p[1];
-        return true;
-    }
-    return t->depth > 0 && t->open[--t->depth] == c;
 }
 
 /* How many characters the sign here has; 0 = there is none. */
