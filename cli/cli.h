@@ -321,6 +321,14 @@ int report_replay(const struct player_report *p, bool strict);
 /* Says on stderr why a run did not complete. */
 void tell_run_status(const struct rig_outcome *o);
 
+/* ---- progress.c: the line of a run that goes on ---- */
+
+/* On a terminal as standard error; NULL elsewhere. */
+struct progress;
+struct progress *progress_new(void);
+void progress_show(void *progress, const struct eval_progress *p);
+void progress_free(struct progress *p); /* takes the line away; NULL allowed */
+
 /* ---- mend.c ---- */
 
 /* Appends the command that records anew what this command line replays: the same words for a shell,
@@ -328,6 +336,8 @@ void tell_run_status(const struct rig_outcome *o);
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
 /* The same of an eval without --task, --model and --filter, for one of its trials. */
 void mend_trial(struct buf *out, int argc, char **argv);
+/* Appends the command that goes on with an eval whose run directory is dir. */
+void resume_command(struct buf *out, int argc, char **argv, const char *dir);
 /* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
  */
 void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,

@@ -196,6 +196,28 @@ static void list_items(const struct eval_options *o, struct plan *p, struct plan
     }
 }
 
+static void list_script(struct plan *p, const char *path)
+{
+    const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
+    if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
+        p->scripts[p->n_scripts++] = path;
+    }
+}
+
+/* The scripts of all tasks and judges, whichever shard plays them: tasks in a row mostly share
+ * theirs. */
+static void list_scripts(const struct eval_options *o, struct plan *p)
+{
+    p->scripts = arena_array(p->arena, 2 * p->n, sizeof *p->scripts);
+    for (size_t i = 0; o->source == EVAL_FAKE && i < p->n; i++) {
+        const struct golden_judge *judge = p->items[i].task->judge;
+        list_script(p, plan_script(o, p->items[i].task));
+        if (judge != NULL && golden_answer_rubric(p->items[i].task->expect.answer) != NULL) {
+            list_script(p, judge->fake);
+        }
+    }
+}
+
 /* Leaves the tasks of one shard, each with all its models and trials: they are dealt out in turn.
  */
 static int keep_shard(const struct eval_options *o, struct plan *p, struct err *e)
@@ -230,6 +252,7 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     p->items = arena_array(p->arena, p->n, sizeof *p->items);
     struct plan_item *sorted = arena_array(p->arena, tasks, sizeof *sorted);
     list_items(o, p, sorted);
+    list_scripts(o, p);
     qsort(sorted, tasks, sizeof *sorted, by_id);
     rc = check_clashes(sorted, tasks, e);
     if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
@@ -330,7 +353,7 @@ static int read_agent(const struct eval_options *o, struct plan *p, struct err *
     return rc;
 }
 
-static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
+int plan_check(const struct eval_options *o, struct plan *p, struct err *e)
 {
     const char *checked = NULL;
     int rc = check_source_options(o, p, e);
@@ -347,7 +370,7 @@ static int check_source(const struct eval_options *o, const struct plan *p, stru
             rc = check_recording(o, &p->items[i], e);
         }
     }
-    return rc;
+    return rc != 0 ? rc : plan_check_judges(o, p, e);
 }
 
 static int load_sets(const struct eval_options *o, struct plan *p, struct err *e)
@@ -371,8 +394,6 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
     rc = rc != 0 ? rc : plan_list_models(o, out, e);
     rc = rc != 0 ? rc : make_items(o, out, e);
     rc = rc != 0 ? rc : read_agent(o, out, e);
-    rc = rc != 0 ? rc : check_source(o, out, e);
-    rc = rc != 0 ? rc : plan_check_judges(o, out, e);
     if (rc != 0) {
         plan_free(out);
     }

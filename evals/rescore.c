@@ -212,10 +212,13 @@ static void judge_again(struct rescoring *r, const struct golden_task *task, str
     const struct eval_judged *j = &t->judged;
     struct eval_run run = {
         t->calls, t->n_calls, t->model, t->result, {j->verdicts, j->n_verdicts, j->model}};
-    struct str open = golden_answer_open(task->expect.answer, t->result.answer, &run.verdicts);
-    if (open.p != NULL) {
-        lacks_verdict(r, open, t);
-        return;
+    const struct golden_answer *check = task->expect.answer;
+    if (golden_answer_rubric(check) != NULL) {
+        struct str open = golden_answer_open(check, t->result.answer, &run.verdicts);
+        if (open.p != NULL) {
+            lacks_verdict(r, open, t);
+            return;
+        }
     }
     eval_judge(task, &run, r->scratch, &t->verdict);
     keep_reason(&old, &t->verdict);
@@ -363,7 +366,7 @@ static int rescore_run(struct rescoring *r, const char *const *sets, size_t n_se
     int rc = load_sets(r, sets, n_sets, e);
     rc = rc != 0 ? rc : rescore(r, e);
     const char *path = path_join(r->arena, report->out, "manifest.json");
-    return rc != 0 ? rc : rundir_judged(path, r->run->manifest, r->sets, r->n_sets, e);
+    return rc != 0 ? rc : manifest_judged(path, r->run->manifest, r->sets, r->n_sets, e);
 }
 
 int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t allow_errors,

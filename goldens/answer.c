@@ -131,7 +131,7 @@ static int load_keyed(struct golden_loaded *l, const struct val *v, struct golde
 {
     static const char *const keys[] = {"equals", "contains", "regex", "one_of", "number", "json",
                                        "schema", "rubric",   "all",   "any",    "not",    NULL};
-    int rc = doc_keys(l->doc, v, "an answer check", keys, e);
+    int rc = doc_keys_or(l->doc, v, "an answer check", keys, golden_not_in_answer, e);
     if (rc != 0) {
         return rc;
     }
@@ -458,7 +458,7 @@ static void say_not(const struct golden_answer *part, const struct subject *s, u
         say_rubric(why, part, "is met, and must not be", v, s->verdicts->judge);
     } else if (inner == VERDICT_YES) {
         say(why, "the check under `not` holds for the answer ", s->answer);
-    } else if (inner == VERDICT_UNSURE) {
+    } else if ((inner & VERDICT_NO) == 0) {
         say(why,
             "whether the check under `not` holds is not known (its regex needs too many steps "
             "here; make it simpler) for the answer ",
