@@ -359,14 +359,31 @@ static int rescore(struct rescoring *r, struct err *e)
     return rc;
 }
 
+/* Holds the run's journal, so that nobody writes the run meanwhile; *out NULL = it has none. */
+static int hold(struct rescoring *r, struct appender **out, struct err *e)
+{
+    const char *path = path_join(r->arena, r->run->report->out, "trials.jsonl");
+    *out = NULL;
+    return path_is_file(path) ? appender_open(path, APPEND_CONTINUE, out, e) : 0;
+}
+
+static int let_go(struct appender *journal, int rc, struct err *e)
+{
+    int closed = journal == NULL ? 0 : appender_close(journal, rc == 0 ? e : NULL);
+    return rc != 0 ? rc : closed;
+}
+
 /* The manifest then names the sets that the run is judged by. */
 static int rescore_run(struct rescoring *r, const char *const *sets, size_t n_sets, struct err *e)
 {
     struct eval_report *report = r->run->report;
-    int rc = load_sets(r, sets, n_sets, e);
+    struct appender *journal = NULL;
+    int rc = hold(r, &journal, e);
+    rc = rc != 0 ? rc : load_sets(r, sets, n_sets, e);
     rc = rc != 0 ? rc : rescore(r, e);
     const char *path = path_join(r->arena, report->out, "manifest.json");
-    return rc != 0 ? rc : manifest_judged(path, r->run->manifest, r->sets, r->n_sets, e);
+    rc = rc != 0 ? rc : manifest_judged(path, r->run->manifest, r->sets, r->n_sets, e);
+    return let_go(journal, rc, e);
 }
 
 int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t allow_errors,
