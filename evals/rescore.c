@@ -27,6 +27,7 @@ struct rescoring {
     struct arena *arena;   /* of the sets and tasks */
     struct arena *scratch; /* of the trial that is looked at */
     struct file_writer *to;
+    struct buf line;  /* that is written */
     uint64_t written; /* bytes of the new results */
     size_t changed;
 };
@@ -285,7 +286,6 @@ static int rescore_line(struct rescoring *r, const char *file, uint32_t number, 
 {
     struct eval_report *report = r->run->report;
     struct eval_trial t;
-    struct buf text = {0};
     arena_clear(r->scratch);
     int rc = report->n == EVAL_TRIALS_MAX
                  ? err_at(e, ERR_LIMIT, file, number, 0, "more than %d trials in one run",
@@ -298,16 +298,16 @@ static int rescore_line(struct rescoring *r, const char *file, uint32_t number, 
     t.file = run_set_path(r->run, t.set);
     rc = rescore_trial(r, &t, e);
     if (rc == 0) {
-        eval_trial_json(&text, &t);
-        rc = file_writer_add(r->to, buf_str(&text), e);
+        buf_clear(&r->line);
+        eval_trial_json(&r->line, &t);
+        rc = file_writer_add(r->to, buf_str(&r->line), e);
     }
     if (rc == 0) {
-        struct str written = str_slice(buf_str(&text), 0, text.n - 1);
+        struct str written = str_slice(buf_str(&r->line), 0, r->line.n - 1);
         report_fill_row(report, &t, written, r->written, report_add_row(report));
-        r->written += text.n;
+        r->written += r->line.n;
         r->changed += before != t.verdict.outcome;
     }
-    buf_free(&text);
     return rc;
 }
 
@@ -411,6 +411,7 @@ int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t
         golden_free(r.sets[i]);
     }
     run_data_free(r.run);
+    buf_free(&r.line);
     arena_free(r.arena);
     arena_free(r.scratch);
     return rc;
