@@ -16,11 +16,13 @@ struct trial {
     const struct eval_options *o;
     const struct plan *plan;
     const struct plan_item *item;
-    const char *dir;        /* the run directory */
-    const char *trace;      /* relative to it */
-    const char *trace_path; /* from here */
-    const char *cassette;   /* NULL unless replaying or recording */
-    const char *recording;  /* NULL unless recording: where the cassette is until all went well */
+    struct golden_entry entry; /* of its task */
+    struct golden_task *task;  /* NULL: it could not be loaded, `error` says why */
+    const char *dir;           /* the run directory */
+    const char *trace;         /* relative to it */
+    const char *trace_path;    /* from here */
+    const char *cassette;      /* NULL unless replaying or recording */
+    const char *recording; /* NULL unless recording: where the cassette is until all went well */
     struct rig_options options;
     struct rig *rig;     /* NULL = could not be started: `error` says why */
     struct agent *agent; /* in its place, of a program under test */
@@ -37,7 +39,7 @@ struct trial {
 /* The user speaks on as long as the model answers. */
 static bool says_more(struct trial *t)
 {
-    const struct golden_task *task = t->item->task;
+    const struct golden_task *task = t->task;
     enum run_status status;
     if (t->rig == NULL || !rig_status(t->rig, &status) || status != RUN_COMPLETED ||
         t->said + 1 >= task->n_turns) {
@@ -56,7 +58,7 @@ static struct str base_url(const struct trial *t, struct str from)
     struct buf url = {0};
     for (size_t at; (at = str_find(rest, mark)) != SIZE_MAX;) {
         buf_add(&url, str_slice(rest, 0, at));
-        buf_add(&url, t->item->task->id);
+        buf_add(&url, t->entry.id);
         rest = str_slice(rest, at + mark.n, rest.n);
     }
     buf_add(&url, rest);
@@ -92,7 +94,7 @@ static int ask_judge(struct trial *t, struct err *e)
 {
     struct plan_judge judge;
     struct rig *rig = t->agent != NULL ? agent_rig(t->agent) : t->rig;
-    bool known = plan_judge(t->o, t->item->task, &judge);
+    bool known = plan_judge(t->o, t->task->judge, &judge);
     struct plan_model asked = {.provider =
                                    judge.provider.n > 0 ? judge.provider : rig->config.provider};
     enum wire_format format = plan_format(&asked);
@@ -100,7 +102,7 @@ static int ask_judge(struct trial *t, struct err *e)
     struct rubric_options o = {
         .loop = t->loop,
         .rig = rig,
-        .task = t->item->task,
+        .task = t->task,
         .answer = arena_str(t->arena, t->run.result.answer),
         .model = judge.model,
         .format = format,
@@ -119,7 +121,7 @@ static int ask_judge(struct trial *t, struct err *e)
 /* A judge is asked once the run has ended with an answer whose check hangs on it. */
 static bool asks_judge(struct trial *t)
 {
-    const struct golden_answer *check = t->item->task->expect.answer;
+    const struct golden_answer *check = t->task == NULL ? NULL : t->task->expect.answer;
     if (t->rubrics != NULL || golden_answer_rubric(check) == NULL || !take_outcome(t)) {
         return false;
     }
@@ -141,8 +143,8 @@ static void tell_done(void *arg)
 static struct str identity(struct trial *t)
 {
     struct str label = t->plan->n_models > 1 ? t->item->model->label : STR("");
-    return arena_printf(t->arena, "%.*s#%" PRId64 "%s%.*s", STR_FMT(t->item->task->id),
-                        t->item->trial, label.n > 0 ? "@" : "", STR_FMT(label));
+    return arena_printf(t->arena, "%.*s#%" PRId64 "%s%.*s", STR_FMT(t->entry.id), t->item->trial,
+                        label.n > 0 ? "@" : "", STR_FMT(label));
 }
 
 /* 0 = the rig chooses one. */
@@ -166,7 +168,7 @@ static struct str mend_task(const struct trial *t)
     if (!str_starts(str_of(all), verb)) {
         return str_of(all);
     }
-    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->item->task->id));
+    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->entry.id));
     if (label.n > 0) {
         buf_addz(&mend, "--model ");
         text_add_word(&mend, label);
@@ -180,7 +182,7 @@ static struct str mend_task(const struct trial *t)
 
 static int start_agent(struct trial *t, struct agents *all)
 {
-    struct agent_options o = {.rig = &t->options, .task = t->item->task, .trial = t->item->trial};
+    struct agent_options o = {.rig = &t->options, .task = t->task, .trial = t->item->trial};
     struct str trace = str_of(t->trace);
     size_t from = str_starts(trace, "traces/") ? strlen("traces/") : 0;
     o.stderr_name = arena_printf(t->arena, "stderr/%.*s.txt",
@@ -196,36 +198,37 @@ static int start_agent(struct trial *t, struct agents *all)
 
 static int start(struct trial *t, const struct plan *plan)
 {
-    const struct golden_task *task = t->item->task;
+    const struct golden_task *task = t->task;
     const struct plan_model *model = t->item->model;
     const struct eval_endpoint *endpoint = &plan->endpoints[plan_format(model)];
     struct str name = identity(t);
-    t->options = (struct rig_options){.source = t->o->source,
-                                      .path = t->recording != NULL        ? t->recording
-                                              : t->o->source == EVAL_FAKE ? plan_script(t->o, task)
-                                                                          : t->cassette,
-                                      .base = t->recording != NULL ? t->cassette : NULL,
-                                      .how = t->o->how,
-                                      .tools = task->tools != NULL ? task->tools : plan->no_tools,
-                                      .prompt = task->prompt,
-                                      .system = task->system,
-                                      .budget = task->budget,
-                                      .model = model->name,
-                                      .provider = model->provider,
-                                      .prices = t->o->prices,
-                                      .base_url = base_url(t, str_of(endpoint->base_url)),
-                                      .api_key = str_of(endpoint->api_key),
-                                      .key_from = endpoint->key_from,
-                                      .live = t->o->live,
-                                      .stream = t->o->stream,
-                                      .temperature = str_of(t->o->temperature),
-                                      .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
-                                      .seed = seed_of(t, name),
-                                      .mend = mend_task(t),
-                                      .identity = name,
-                                      .trace = t->trace_path,
-                                      .ctx = t,
-                                      .done = on_done};
+    t->options =
+        (struct rig_options){.source = t->o->source,
+                             .path = t->recording != NULL        ? t->recording
+                                     : t->o->source == EVAL_FAKE ? plan_script(t->o, task->fake)
+                                                                 : t->cassette,
+                             .base = t->recording != NULL ? t->cassette : NULL,
+                             .how = t->o->how,
+                             .tools = task->tools != NULL ? task->tools : plan->no_tools,
+                             .prompt = task->prompt,
+                             .system = task->system,
+                             .budget = task->budget,
+                             .model = model->name,
+                             .provider = model->provider,
+                             .prices = t->o->prices,
+                             .base_url = base_url(t, str_of(endpoint->base_url)),
+                             .api_key = str_of(endpoint->api_key),
+                             .key_from = endpoint->key_from,
+                             .live = t->o->live,
+                             .stream = t->o->stream,
+                             .temperature = str_of(t->o->temperature),
+                             .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
+                             .seed = seed_of(t, name),
+                             .mend = mend_task(t),
+                             .identity = name,
+                             .trace = t->trace_path,
+                             .ctx = t,
+                             .done = on_done};
     return plan->agents != NULL ? start_agent(t, plan->agents)
                                 : rig_new(t->loop, &t->options, &t->rig, &t->error);
 }
@@ -240,18 +243,20 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->o = o;
     t->plan = plan;
     t->item = item;
+    t->entry = plan_task(plan, item);
     t->done = done;
     t->ctx = ctx;
     t->dir = dir;
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
     if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
-        t->cassette = plan_cassette(item, "", t->arena);
+        t->cassette = plan_cassette(plan, item, "", t->arena);
     }
     if (o->source == EVAL_RECORD) {
-        t->recording = plan_cassette(item, ".failed", t->arena);
+        t->recording = plan_cassette(plan, item, ".failed", t->arena);
     }
-    if (start(t, plan) != 0) {
+    if (golden_task_load(plan->sets[item->set], item->task, &t->task, &t->error) != 0 ||
+        start(t, plan) != 0) {
         loop_defer(loop, tell_done, t);
     }
     return t;
@@ -283,7 +288,7 @@ static struct str missing_cassette(const struct trial *t, struct arena *arena)
     struct str mend = mend_task(t);
     return arena_printf(arena,
                         "%s is not there, so trial %" PRId64 " of %.*s cannot be replayed%s%.*s",
-                        t->cassette, t->item->trial, STR_FMT(t->item->task->id),
+                        t->cassette, t->item->trial, STR_FMT(t->entry.id),
                         mend.n == 0 ? "" : "; to record it: ", STR_FMT(mend));
 }
 
@@ -403,7 +408,7 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
                               out->model,
                               out->result,
                               {judge.judged.verdicts, judge.judged.n_verdicts, judge.judged.model}};
-    eval_judge(t->item->task, &judged, arena, &out->verdict);
+    eval_judge(t->task, &judged, arena, &out->verdict);
     if (judge.end == RUBRICS_CANCELLED) {
         out->verdict.outcome = EVAL_NONE;
     }
@@ -475,7 +480,7 @@ int64_t expected_calls(const struct golden_expect *x)
     return x->has_calls ? (int64_t)x->n_calls : x->no_calls ? 0 : -1;
 }
 
-static const struct str *copy_tags(struct arena *arena, const struct golden_task *task)
+static const struct str *copy_tags(struct arena *arena, const struct golden_entry *task)
 {
     struct str *tags = arena_array(arena, task->n_tags, sizeof *tags);
     for (size_t i = 0; i < task->n_tags; i++) {
@@ -486,15 +491,16 @@ static const struct str *copy_tags(struct arena *arena, const struct golden_task
 
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
-    *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
-                               .file = arena_cstr(arena, str_of(t->item->task->path)),
-                               .line = t->item->task->line,
-                               .task = arena_str(arena, t->item->task->id),
-                               .tags = copy_tags(arena, t->item->task),
-                               .n_tags = t->item->task->n_tags,
+    *out = (struct eval_trial){.set = arena_cstr(arena, t->plan->sets[t->item->set]->name),
+                               .file = arena_cstr(arena, str_of(t->entry.path)),
+                               .line = t->entry.line,
+                               .task = arena_str(arena, t->entry.id),
+                               .tags = copy_tags(arena, &t->entry),
+                               .n_tags = t->entry.n_tags,
                                .trial = t->item->trial,
                                .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
-                               .expected_calls = expected_calls(&t->item->task->expect),
+                               .expected_calls =
+                                   t->task == NULL ? -1 : expected_calls(&t->task->expect),
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
     int rc = 0;
     bool over = take_outcome(t);
@@ -520,6 +526,7 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
     bool nothing = out->result.status == RUN_PROGRAM_FAILED && run->recorded == 0;
     int closed = close_files(t, run->recorded > 0, nothing ? EVAL_ERROR : outcome, /* set aside */
                              rc == 0 ? e : NULL);
+    golden_task_free(t->task);
     arena_free(t->arena);
     free(t);
     return rc != 0 ? rc : closed;
