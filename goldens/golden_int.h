@@ -79,6 +79,9 @@ int golden_opened_read(struct golden_loaded *l, struct str text, struct val **ro
 int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t first,
                       const struct golden_defaults *def, struct err *e) MUST_CHECK;
 
+/* Frees what only opening needs. */
+void golden_opened_end(struct golden_opened *o);
+
 /* Loads the `expect` map at v (NULL: nothing is expected but completion). ERR_INPUT with place. */
 int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
                        struct err *e) MUST_CHECK;

@@ -643,7 +643,11 @@ int golden_open(const char *path, struct golden_set **out, struct err *e)
 {
     struct golden_loaded *l = set_new(path);
     l->opened = golden_opened_new();
-    return load(l, out, e);
+    int rc = load(l, out, e);
+    if (rc == 0) {
+        golden_opened_end(l->opened);
+    }
+    return rc;
 }
 
 struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),

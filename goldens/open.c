@@ -325,6 +325,18 @@ int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t f
     return rc;
 }
 
+void golden_opened_end(struct golden_opened *o)
+{
+    free(o->items);
+    o->items = NULL;
+    o->n_items = o->cap_items = 0;
+    buf_free(&o->packed);
+    if (o->n_records > 0) {
+        o->records = mem_grow(o->records, o->n_records * sizeof *o->records);
+    }
+    o->cap_records = o->n_records;
+}
+
 /* ---- what is known ---- */
 
 struct golden_entry golden_entry(const struct golden_set *s, size_t i)

@@ -77,15 +77,11 @@ static bool wait_to_read(int fd, int wait_ms)
     return rc != 0;
 }
 
-/* Reads until the end of the file or until *n is beyond max. Returns 0 or an errno. */
-static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
+/* Reads until the end of the file or until p is full. Returns 0 or an errno. */
+static int fill(int fd, char *p, size_t cap, size_t *n)
 {
-    for (;;) {
-        if (*n == cap) {
-            cap *= 2;
-            *p = mem_grow(*p, cap);
-        }
-        ssize_t got = read(fd, *p + *n, cap - *n);
+    while (*n < cap) {
+        ssize_t got = read(fd, p + *n, cap - *n);
         if (got < 0 && errno == EAGAIN) {
             wait_to_read(fd, -1);
             continue;
@@ -93,13 +89,24 @@ static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got < 0) {
-            return errno;
+        if (got <= 0) {
+            return got < 0 ? errno : 0;
         }
         *n += (size_t)got;
-        if (got == 0 || *n > max) {
-            return 0;
+    }
+    return 0;
+}
+
+/* Reads on until the end of the file or until *n is beyond max. Returns 0 or an errno. */
+static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
+{
+    for (;;) {
+        int reason = fill(fd, *p, cap, n);
+        if (reason != 0 || *n < cap || *n > max) {
+            return reason;
         }
+        cap *= 2;
+        *p = mem_grow(*p, cap);
     }
 }
 
@@ -122,9 +129,19 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
                       (intmax_t)st.st_size, max_bytes);
     }
     size_t cap = sized ? (size_t)st.st_size + 1 : READ_BYTES; /* + 1: sees the end at once */
-    char *p = mem_alloc(cap);
     size_t n = 0;
-    int reason = read_all(fd, max_bytes, &p, &n, cap);
+    char *p = sized ? arena_alloc(arena, cap + 1) : NULL; /* + 1: for the NUL */
+    int reason = sized ? fill(fd, p, cap, &n) : 0;
+    if (sized && reason == 0 && n < cap) {
+        *out = (struct str){p, n}; /* a big file is in memory but once */
+        return 0;
+    }
+    char *begun = p;
+    p = mem_alloc(cap);
+    if (n > 0) {
+        memcpy(p, begun, n);
+    }
+    reason = reason != 0 ? reason : read_all(fd, max_bytes, &p, &n, cap);
     int rc = 0;
     if (reason != 0) {
         rc = fail_io(e, name, "cannot read", reason);
