@@ -180,6 +180,39 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
     return rc;
 }
 
+struct file_pieces {
+    int fd;
+};
+
+struct file_pieces *file_pieces_open(const char *path)
+{
+    struct stat st;
+    int fd = open_to_read(path);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return NULL;
+    }
+    struct file_pieces *f = mem_alloc(sizeof *f);
+    f->fd = fd;
+    return f;
+}
+
+bool file_pieces_next(struct file_pieces *f, char *out, size_t n, size_t *got)
+{
+    *got = 0;
+    return fill(f->fd, out, n, got) == 0;
+}
+
+void file_pieces_close(struct file_pieces *f)
+{
+    if (f != NULL) {
+        close(f->fd);
+        free(f);
+    }
+}
+
 /* Looked at when it is open, so that nobody puts another file in its place. */
 static int check_secret(int fd, const char *path, struct err *e)
 {
