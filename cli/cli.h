@@ -9,6 +9,7 @@
 #include "evals/rig.h"
 #include "kernel/base/err.h"
 #include "kernel/base/finding.h"
+#include "kernel/base/sink.h"
 #include "kernel/drive/tools.h"
 
 enum { HELP_TEXTS_MAX = 8 };
@@ -77,9 +78,10 @@ int score_run(int argc, char **argv);
 
 /* ---- eval.c ---- */
 
-/* Appends a line a trial, then the summary with its figures; `more` are members that follow, with
- * their commas; NULL = none. */
-void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more);
+/* Appends a line a trial, then the summary with its figures; `more` appends members that follow,
+ * with their commas; NULL = none. */
+void print_report_json(struct sink *out, const struct eval_report *r,
+                       void (*more)(void *ctx, struct sink *out), void *ctx);
 
 /* ---- trace_check.c ---- */
 
@@ -343,6 +345,11 @@ void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* All of `s` to standard output; false when it could not be written (closed pipe, full disk), said
  * on stderr. */
 bool put_out(struct str s);
+
+/* Text for standard output that goes out piece by piece. */
+struct sink sink_to_stdout(void);
+/* The rest of it; false when it could not be written or made, said on stderr. */
+bool sink_end_stdout(struct sink *s);
 
 /* The same for what a model said: a terminal gets it without what it would obey, a file or pipe
  * gets every byte. */

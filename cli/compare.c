@@ -55,22 +55,22 @@ static int print(const struct comparing *c)
     const char *base = c->base->report->out, *head = c->head->report->out;
     bool regressed = c->result->counts[TASK_REGRESSED] > 0;
     int status = regressed || c->result->verdict == COMPARED_WORSE ? EXIT_FAILED : EXIT_OK;
-    struct buf out = {0}, gates = {0};
+    struct buf gates = {0};
+    struct sink out = sink_to_stdout();
     int held = gates_check(&c->gates, c->head->report, c->result, c->json ? NULL : &gates,
                            c->json ? &gates : NULL);
     if (c->json) {
         eval_compare_json(&out, c->result, base, head);
-        out.n--; /* goes on before its brace */
-        buf_addz(&out, ",\"gates\":[");
-        buf_add(&out, buf_str(&gates));
-        buf_addz(&out, "]}\n");
+        out.text.n--; /* goes on before its brace */
+        buf_addz(&out.text, ",\"gates\":[");
+        buf_add(&out.text, buf_str(&gates));
+        buf_addz(&out.text, "]}\n");
     } else {
         report_compare(&out, c->result, base, head, want_color(STDOUT_FILENO));
-        buf_add(&out, buf_str(&gates));
+        buf_add(&out.text, buf_str(&gates));
     }
     status = c->gates.n > 0 ? held : status;
-    status = put_out(buf_str(&out)) ? status : EXIT_ENVIRONMENT;
-    buf_free(&out);
+    status = sink_end_stdout(&out) ? status : EXIT_ENVIRONMENT;
     buf_free(&gates);
     return status;
 }

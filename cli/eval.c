@@ -275,10 +275,17 @@ static int complete(struct request *q, struct err *e)
     return 0;
 }
 
-void print_report_json(struct buf *out, const struct eval_report *r, const struct buf *more)
+void print_report_json(struct sink *sink, const struct eval_report *r,
+                       void (*more)(void *ctx, struct sink *out), void *ctx)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        eval_trial_json(out, &r->trials[i]);
+    struct buf *out = &sink->text;
+    for (size_t i = 0; sink_ease(sink) && i < r->n; i++) {
+        struct str line;
+        sink->code = eval_line(r, &r->rows[i], &line, &sink->error);
+        if (sink->code == 0) {
+            buf_add(out, line);
+            buf_char(out, '\n');
+        }
     }
     buf_addz(out, "{\"summary\":");
     eval_summary_json(out, &r->summary);
@@ -287,7 +294,7 @@ void print_report_json(struct buf *out, const struct eval_report *r, const struc
     buf_char(out, '}');
     json_put_text(out, "run", str_of(r->out));
     if (more != NULL) {
-        buf_add(out, buf_str(more));
+        more(ctx, sink);
     }
     buf_addz(out, "}\n");
 }
@@ -299,36 +306,54 @@ static int gated_status(const struct eval_report *r, int held)
     return exit_worse(status, held);
 }
 
+/* What a report is told together with. */
+struct told {
+    const struct request *q;
+    const struct eval_report *report;
+    const struct comparison_result *comparison; /* NULL = none */
+    struct buf gates;
+};
+
+static void put_more(void *ctx, struct sink *out)
+{
+    const struct told *t = ctx;
+    if (t->comparison != NULL) {
+        buf_addz(&out->text, ",\"comparison\":");
+        eval_compare_json(out, t->comparison, t->q->baseline, t->report->out);
+    }
+    if (t->q->gates.n > 0) {
+        buf_addz(&out->text, ",\"gates\":[");
+        buf_add(&out->text, buf_str(&t->gates));
+        buf_char(&out->text, ']');
+    }
+}
+
+static void put_table(const struct told *t, struct sink *out)
+{
+    report_table(out, t->report, want_color(STDOUT_FILENO));
+    if (t->comparison != NULL) {
+        buf_char(&out->text, '\n');
+        report_compare(out, t->comparison, t->q->baseline, t->report->out,
+                       want_color(STDOUT_FILENO));
+    }
+    buf_add(&out->text, buf_str(&t->gates));
+}
+
 /* Prints the report, its comparison and its gates; the exit status that they stand for. */
 static int print_report(const struct request *q, const struct eval_report *r,
                         const struct comparison_result *c)
 {
-    struct buf out = {0}, more = {0}, gates = {0};
-    int held = gates_check(&q->gates, r, c, q->json ? NULL : &gates, q->json ? &gates : NULL);
+    struct told t = {q, r, c, {0}};
+    struct sink out = sink_to_stdout();
+    int held = gates_check(&q->gates, r, c, q->json ? NULL : &t.gates, q->json ? &t.gates : NULL);
     if (q->json) {
-        if (c != NULL) {
-            buf_addz(&more, ",\"comparison\":");
-            eval_compare_json(&more, c, q->baseline, r->out);
-        }
-        if (q->gates.n > 0) {
-            buf_addz(&more, ",\"gates\":[");
-            buf_add(&more, buf_str(&gates));
-            buf_char(&more, ']');
-        }
-        print_report_json(&out, r, &more);
+        print_report_json(&out, r, put_more, &t);
     } else {
-        report_table(&out, r, want_color(STDOUT_FILENO));
-        if (c != NULL) {
-            buf_char(&out, '\n');
-            report_compare(&out, c, q->baseline, r->out, want_color(STDOUT_FILENO));
-        }
-        buf_add(&out, buf_str(&gates));
+        put_table(&t, &out);
     }
     int status = q->gates.n > 0 ? gated_status(r, held) : r->exit_status;
-    status = put_out(buf_str(&out)) ? status : exit_worse(status, EXIT_ENVIRONMENT);
-    buf_free(&out);
-    buf_free(&more);
-    buf_free(&gates);
+    status = sink_end_stdout(&out) ? status : exit_worse(status, EXIT_ENVIRONMENT);
+    buf_free(&t.gates);
     return status;
 }
 

@@ -83,17 +83,17 @@ static int read_formats(struct reporting *r, const char *list, struct err *e)
     return rc;
 }
 
-static void fill(struct buf *out, const struct reporting *r, enum format f, bool color)
+static void fill(struct sink *out, const struct reporting *r, enum format f, bool color)
 {
     const struct report_baseline *b = r->comparison == NULL ? NULL : &r->compared;
     switch (f) {
     case FORMAT_TEXT:
         for (size_t i = 0; i < r->n; i++) {
-            buf_addz(out, i > 0 ? "\n" : "");
+            buf_addz(&out->text, i > 0 ? "\n" : "");
             report_table(out, r->reports[i], color);
         }
         if (b != NULL) {
-            buf_char(out, '\n');
+            buf_char(&out->text, '\n');
             report_compare(out, b->result, b->name, r->reports[0]->out, color);
         }
         break;
@@ -104,19 +104,33 @@ static void fill(struct buf *out, const struct reporting *r, enum format f, bool
     }
 }
 
+static int write_piece(void *ctx, struct str piece, struct err *e)
+{
+    return file_writer_add(ctx, piece, e);
+}
+
+static int write_file(const struct reporting *r, enum format f, const char *path, struct err *e)
+{
+    struct file_writer *file = NULL;
+    int rc = file_writer_open(path, &file, e);
+    if (rc != 0) {
+        return rc;
+    }
+    struct sink out = {.write = write_piece, .ctx = file};
+    fill(&out, r, f, false);
+    rc = sink_end(&out, e);
+    int closed = file_writer_close(file, rc == 0, rc == 0 ? e : NULL);
+    return rc != 0 ? rc : closed;
+}
+
 static int write_files(const struct reporting *r, struct err *e)
 {
     struct arena *arena = arena_new();
     int rc = dir_make(r->out, e);
     for (size_t i = 0; rc == 0 && i < N_FORMATS; i++) {
-        struct buf text = {0};
         if (r->wanted[i]) {
-            fill(&text, r, (enum format)i, false);
-            const char *path = path_join(arena, r->out, formats[i].file);
-            rc = text.truncated ? err_set(e, ERR_LIMIT, "%s: larger than 1 GiB", path)
-                                : file_replace(path, buf_str(&text), e);
+            rc = write_file(r, (enum format)i, path_join(arena, r->out, formats[i].file), e);
         }
-        buf_free(&text);
     }
     if (rc == 0 && r->plots) {
         bool drawn = false;
@@ -133,15 +147,13 @@ static int write_files(const struct reporting *r, struct err *e)
 
 static int print_one(const struct reporting *r)
 {
-    struct buf out = {0};
+    struct sink out = sink_to_stdout();
     for (size_t i = 0; i < N_FORMATS; i++) {
         if (r->wanted[i]) {
             fill(&out, r, (enum format)i, want_color(STDOUT_FILENO));
         }
     }
-    int status = put_out(buf_str(&out)) ? EXIT_OK : EXIT_ENVIRONMENT;
-    buf_free(&out);
-    return status;
+    return sink_end_stdout(&out) ? EXIT_OK : EXIT_ENVIRONMENT;
 }
 
 static int load(struct reporting *r, const struct words *words, struct err *e)

@@ -6,10 +6,10 @@
 #include "kernel/base/json.h"
 #include "reports/report.h"
 
-static void print(struct buf *out, const struct eval_report *r, bool json)
+static void print(struct sink *out, const struct eval_report *r, bool json)
 {
     if (json) {
-        print_report_json(out, r, NULL);
+        print_report_json(out, r, NULL, NULL);
     } else {
         report_table(out, r, want_color(STDOUT_FILENO));
     }
@@ -38,11 +38,10 @@ int score_run(int argc, char **argv)
     if (rc != 0) {
         return tell_error(&e);
     }
-    struct buf out = {0};
+    struct sink out = sink_to_stdout();
     print(&out, report, json);
-    int status = put_out(buf_str(&out)) ? report->exit_status : EXIT_ENVIRONMENT;
+    int status = sink_end_stdout(&out) ? report->exit_status : EXIT_ENVIRONMENT;
     tell("%zu of %zu trials have another outcome than before", changed, report->n);
-    buf_free(&out);
     eval_report_free(report);
     return status;
 }

@@ -64,6 +64,28 @@ bool put_out(struct str s)
     return true;
 }
 
+static int write_stdout(void *ctx, struct str piece, struct err *e)
+{
+    (void)ctx;
+    return put_out(piece) ? 0 : err_set(e, ERR_IO, "standard output could not be written");
+}
+
+struct sink sink_to_stdout(void)
+{
+    return (struct sink){.write = write_stdout};
+}
+
+/* What could not be written put_out has said already. */
+bool sink_end_stdout(struct sink *s)
+{
+    struct err e;
+    int rc = sink_end(s, &e);
+    if (rc != 0 && rc != ERR_IO) {
+        tell_error(&e);
+    }
+    return rc == 0;
+}
+
 bool put_text(struct str s)
 {
     if (isatty(STDOUT_FILENO) != 1) {

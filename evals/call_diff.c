@@ -6,14 +6,15 @@
 
 enum { SHOWN_CHARS = 120 };
 
-static const struct eval_trial *first_of(const struct eval_group *g, enum eval_outcome outcome)
+/* The first with this outcome, else the first. */
+static const struct eval_row *first_of(const struct eval_group *g, enum eval_outcome outcome)
 {
     for (size_t i = 0; i < g->n; i++) {
-        if (g->trials[i]->verdict.outcome == outcome) {
-            return g->trials[i];
+        if (g->rows[i]->outcome == outcome) {
+            return g->rows[i];
         }
     }
-    return NULL;
+    return g->rows[0];
 }
 
 static struct str shown(const struct val *v, struct arena *arena)
@@ -108,14 +109,9 @@ static void add_answers(struct buf *out, struct str was, struct str now, struct 
     }
 }
 
-struct str calls_difference(const struct eval_group *base, const struct eval_group *head,
-                            struct arena *arena)
+static struct str difference(const struct eval_trial *a, const struct eval_trial *b,
+                             struct arena *arena)
 {
-    bool fell = base->passed * head->scored >= head->passed * base->scored;
-    const struct eval_trial *a = first_of(base, fell ? EVAL_PASS : EVAL_FAIL);
-    const struct eval_trial *b = first_of(head, fell ? EVAL_FAIL : EVAL_PASS);
-    a = a != NULL ? a : base->trials[0];
-    b = b != NULL ? b : head->trials[0];
     struct buf out = {0};
     size_t n = a->n_calls > b->n_calls ? a->n_calls : b->n_calls;
     bool found = false;
@@ -128,4 +124,20 @@ struct str calls_difference(const struct eval_group *base, const struct eval_gro
     struct str s = out.n == 0 ? (struct str){NULL, 0} : arena_str(arena, buf_str(&out));
     buf_free(&out);
     return s;
+}
+
+int calls_difference(const struct comparison_result *c, const struct compared_task *t,
+                     struct arena *arena, struct str *out, struct err *e)
+{
+    const struct eval_group *base = t->base, *head = t->head;
+    bool fell = base->passed * head->scored >= head->passed * base->scored;
+    struct eval_trial a, b;
+    int rc = eval_details(c->base, first_of(base, fell ? EVAL_PASS : EVAL_FAIL), arena, &a, e);
+    rc = rc != 0
+             ? rc
+             : eval_details(c->head, first_of(head, fell ? EVAL_FAIL : EVAL_PASS), arena, &b, e);
+    if (rc == 0) {
+        *out = difference(&a, &b, arena);
+    }
+    return rc;
 }

@@ -92,12 +92,18 @@ static void add_task(struct comparison_result *c, const struct eval_group *base,
 {
     struct compared_task *t = &c->tasks[c->n++];
     const struct eval_group *one = head != NULL ? head : base;
-    *t =
-        (struct compared_task){one->task, one->model, change_of(base, head), base, head, {NULL, 0}};
+    *t = (struct compared_task){one->task, one->model, change_of(base, head), base, head};
     c->counts[t->change]++;
-    if (base != NULL && head != NULL && t->change != TASK_SAME) {
-        t->difference = calls_difference(base, head, c->arena);
+}
+
+int eval_difference(const struct comparison_result *c, const struct compared_task *t,
+                    struct arena *arena, struct str *out, struct err *e)
+{
+    *out = (struct str){NULL, 0};
+    if (t->base == NULL || t->head == NULL || t->change == TASK_SAME) {
+        return 0;
     }
+    return calls_difference(c, t, arena, out, e);
 }
 
 static void pair_tasks(struct comparison_result *c, const struct eval_report *base,
@@ -109,11 +115,15 @@ static void pair_tasks(struct comparison_result *c, const struct eval_report *ba
     struct eval_group *h = eval_groups(head, by_model, c->arena, &n_head);
     const struct eval_group **sorted_b = sorted_groups(b, n_base, c->arena);
     const struct eval_group **sorted_h = sorted_groups(h, n_head, c->arena);
-    c->tasks = arena_array(c->arena, n_base + n_head, sizeof *c->tasks);
+    size_t gone = 0;
+    for (size_t i = 0; i < n_base; i++) {
+        gone += find(sorted_h, n_head, &b[i]) == NULL;
+    }
+    c->tasks = arena_array(c->arena, n_head + gone, sizeof *c->tasks);
     for (size_t i = 0; i < n_head; i++) {
         add_task(c, find(sorted_b, n_base, &h[i]), &h[i]);
     }
-    for (size_t i = 0; i < n_base; i++) {
+    for (size_t i = 0; gone > 0 && i < n_base; i++) {
         if (find(sorted_h, n_head, &b[i]) == NULL) {
             add_task(c, &b[i], NULL);
         }
@@ -221,16 +231,16 @@ static void compare_tags(struct comparison_result *c)
 {
     size_t room = 0, n = 0;
     for (size_t i = 0; i < c->n; i++) {
-        room += both_scored(&c->tasks[i]) ? c->tasks[i].head->trials[0]->n_tags : 0;
+        room += both_scored(&c->tasks[i]) ? c->tasks[i].head->rows[0]->shared->n_tags : 0;
     }
     struct tag_use *uses = mem_alloc((room + 1) * sizeof *uses);
     for (size_t i = 0; i < c->n; i++) {
         if (!both_scored(&c->tasks[i])) {
             continue;
         }
-        const struct eval_trial *t = c->tasks[i].head->trials[0];
-        for (size_t k = 0; k < t->n_tags; k++) {
-            uses[n++] = (struct tag_use){t->tags[k], moved(&c->tasks[i])};
+        const struct eval_shared *s = c->tasks[i].head->rows[0]->shared;
+        for (size_t k = 0; k < s->n_tags; k++) {
+            uses[n++] = (struct tag_use){s->tags[k], moved(&c->tasks[i])};
         }
     }
     qsort(uses, n, sizeof *uses, by_tag);
@@ -270,6 +280,8 @@ int eval_compare(const struct eval_report *base, const struct eval_report *head,
 {
     struct comparison_result *c = mem_zero(sizeof *c);
     c->arena = arena_new();
+    c->base = base;
+    c->head = head;
     c->margin = margin;
     pair_tasks(c, base, head);
     if (c->counts[TASK_NEW] + c->counts[TASK_GONE] == c->n) {

@@ -3,6 +3,7 @@
 #define EVALS_COMPARE_H
 
 #include "evals/figures.h"
+#include "kernel/base/sink.h"
 
 /* The fall of the success that matters, where nobody says another. */
 #define MARGIN_USUAL 0.05
@@ -29,7 +30,6 @@ struct compared_task {
     enum task_change change;
     const struct eval_group *base; /* NULL = it has none */
     const struct eval_group *head;
-    struct str difference; /* the first one in its calls, or its answers; n 0 = none */
 };
 
 /* The tasks of one tag. */
@@ -57,6 +57,7 @@ struct compared_mean {
 
 struct comparison_result {
     struct arena *arena;
+    const struct eval_report *base, *head;
     struct compared_task *tasks; /* in the order of the head, then those that are gone */
     size_t n;
     size_t counts[TASK_CHANGES];
@@ -80,7 +81,12 @@ int eval_compare(const struct eval_report *base, const struct eval_report *head,
                  struct comparison_result **out, struct err *e) MUST_CHECK;
 void eval_compare_free(struct comparison_result *c); /* NULL allowed */
 
+/* The first difference in the calls of a task that changed, or in its answers, in one line, into
+ * arena; n 0 = none. It is read from the run directories. Errors as eval_details. */
+int eval_difference(const struct comparison_result *c, const struct compared_task *t,
+                    struct arena *arena, struct str *out, struct err *e) MUST_CHECK;
+
 /* Appends the object of `assay compare --json`, without a newline. */
-void eval_compare_json(struct buf *out, const struct comparison_result *c, const char *base,
+void eval_compare_json(struct sink *out, const struct comparison_result *c, const char *base,
                        const char *head);
 #endif

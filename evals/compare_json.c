@@ -37,28 +37,40 @@ static void put_group(struct buf *out, const char *key, const struct eval_group 
     buf_char(out, '}');
 }
 
-static void put_tasks(struct buf *out, const struct comparison_result *c)
+static void put_task(struct sink *sink, const struct comparison_result *c,
+                     const struct compared_task *t, struct arena *scratch)
 {
-    json_key(out, "changes");
-    buf_char(out, '[');
-    for (size_t i = 0; i < c->n; i++) {
-        const struct compared_task *t = &c->tasks[i];
-        if (t->change == TASK_SAME) {
-            continue;
-        }
-        json_next(out);
-        buf_char(out, '{');
-        json_put_text(out, "task", t->task);
-        if (t->model.n > 0) {
-            json_put_text(out, "model", t->model);
-        }
-        json_put_text(out, "change", str_of(task_change_name(t->change)));
-        put_group(out, "base", t->base);
-        put_group(out, "head", t->head);
-        json_put_text_or_null(out, "difference", t->difference);
-        buf_char(out, '}');
+    struct buf *out = &sink->text;
+    struct str difference = {NULL, 0};
+    if (sink->code == 0) {
+        sink->code = eval_difference(c, t, scratch, &difference, &sink->error);
     }
-    buf_char(out, ']');
+    json_next(out);
+    buf_char(out, '{');
+    json_put_text(out, "task", t->task);
+    if (t->model.n > 0) {
+        json_put_text(out, "model", t->model);
+    }
+    json_put_text(out, "change", str_of(task_change_name(t->change)));
+    put_group(out, "base", t->base);
+    put_group(out, "head", t->head);
+    json_put_text_or_null(out, "difference", difference);
+    buf_char(out, '}');
+}
+
+static void put_tasks(struct sink *out, const struct comparison_result *c)
+{
+    struct arena *scratch = arena_new();
+    json_key(&out->text, "changes");
+    buf_char(&out->text, '[');
+    for (size_t i = 0; sink_ease(out) && i < c->n; i++) {
+        if (c->tasks[i].change != TASK_SAME) {
+            arena_clear(scratch);
+            put_task(out, c, &c->tasks[i], scratch);
+        }
+    }
+    buf_char(&out->text, ']');
+    arena_free(scratch);
 }
 
 static void put_tags(struct buf *out, const struct comparison_result *c)
@@ -80,9 +92,10 @@ static void put_tags(struct buf *out, const struct comparison_result *c)
     buf_char(out, ']');
 }
 
-void eval_compare_json(struct buf *out, const struct comparison_result *c, const char *base,
+void eval_compare_json(struct sink *sink, const struct comparison_result *c, const char *base,
                        const char *head)
 {
+    struct buf *out = &sink->text;
     buf_char(out, '{');
     json_put_text(out, "base", str_of(base));
     json_put_text(out, "head", str_of(head));
@@ -108,6 +121,6 @@ void eval_compare_json(struct buf *out, const struct comparison_result *c, const
     json_put_text_or_null(out, "currency", c->cost.known ? c->currency : (struct str){NULL, 0});
     put_mean(out, "latency_ms", &c->latency);
     put_tags(out, c);
-    put_tasks(out, c);
+    put_tasks(sink, c);
     buf_char(out, '}');
 }

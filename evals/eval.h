@@ -226,6 +226,63 @@ struct eval_trial {
  * trial took and gave is unknown. */
 bool eval_ran(const struct eval_trial *t);
 
+/* ---- what a report holds of each trial ---- */
+
+/* What many trials have in common; each combination stands once in a report. */
+struct eval_shared {
+    const char *set;
+    const char *file; /* where the task is written; NULL = unknown */
+    struct str model;
+    struct str currency;
+    const struct str *tags; /* of the task */
+    size_t n_tags;
+    struct str trace_begin; /* of the trace's path, before the task's id; and behind it */
+    struct str trace_end;
+};
+
+enum eval_trace {
+    EVAL_TRACE_NONE,     /* nothing was run */
+    EVAL_TRACE_TASK,     /* BEGIN TASK END .jsonl */
+    EVAL_TRACE_NUMBERED, /* BEGIN TASK END .TRIAL.jsonl */
+    EVAL_TRACE_OTHER     /* as its line says */
+};
+
+/* What was asked of judges about a trial, at least one rubric. */
+struct eval_row_judge {
+    int64_t asked;
+    int64_t cost_nano; /* -1 = unknown */
+    struct str currency;
+};
+
+/* A trial without its checks, calls, answer and problem: those are read back from the run directory
+ * when they are wanted (eval_details), so that a large run takes little memory. */
+struct eval_row {
+    const struct eval_shared *shared;
+    const struct eval_scores *scores;   /* likewise of many trials */
+    const struct eval_row_judge *judge; /* NULL = none was asked */
+    struct str task;
+    struct usage usage;
+    int64_t cost_nano; /* -1 = unknown */
+    int64_t ended_ms;
+    uint64_t at;    /* the byte at which its line of results begins */
+    uint32_t bytes; /* of the line, without its newline */
+    uint32_t hash;  /* of the line, so that another one is not taken for it */
+    uint32_t line;  /* of the task in shared->file */
+    int32_t trial;
+    int32_t steps;
+    int32_t calls;
+    int32_t expected_calls; /* -1 = the task says nothing of calls */
+    int32_t drifts;
+    int16_t code;    /* of an error */
+    uint8_t outcome; /* enum eval_outcome; EVAL_NONE: did not come to its end */
+    uint8_t status;  /* enum run_status */
+    uint8_t trace;   /* enum eval_trace */
+    bool told;       /* a check failed, or there is a problem */
+};
+
+bool eval_row_ran(const struct eval_row *r);    /* as eval_ran */
+bool eval_row_scored(const struct eval_row *r); /* passed or failed */
+
 enum { EVAL_CURRENCIES_MAX = 8 };
 
 /* What was spent in one currency. */
@@ -252,11 +309,16 @@ struct eval_summary {
     int64_t steps, calls;
 };
 
+struct eval_pool;
+struct lines;
+
 /* A finished evaluation. */
 struct eval_report {
     struct arena *arena;
+    struct eval_pool *pool; /* what its rows share; NULL = another report's */
+    struct lines *details;  /* the file that the lines of the rows stand in */
     const char *out;
-    struct eval_trial *trials; /* in the order of the set, then model, then trial */
+    struct eval_row *rows; /* in the order of the set, then model, then trial */
     size_t n;
     struct eval_summary summary;
     size_t recorded; /* EVAL_RECORD: cassettes that were made or added to */
@@ -264,6 +326,19 @@ struct eval_report {
     struct str stopped; /* why no more trials were started; n 0 = all were */
     int exit_status;    /* errors count beyond what is allowed */
 };
+
+/* Reads a trial back, its texts into arena. ERR_INPUT: its line has changed since the run was read;
+ * ERR_IO. */
+int eval_details(const struct eval_report *r, const struct eval_row *row, struct arena *arena,
+                 struct eval_trial *out, struct err *e) MUST_CHECK;
+/* Its line of results alone, without its newline; valid until the next line of this report is read.
+ * Errors as eval_details. */
+int eval_line(const struct eval_report *r, const struct eval_row *row, struct str *out,
+              struct err *e) MUST_CHECK;
+/* The path of a trial's trace, relative to the run directory, into *out (p NULL = nothing was run),
+ * in arena. Errors as eval_details. */
+int eval_trace_path(const struct eval_report *r, const struct eval_row *row, struct arena *arena,
+                    struct str *out, struct err *e) MUST_CHECK;
 
 enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
 
@@ -273,7 +348,7 @@ enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
  * written midway, what was finished by then stays in trials.jsonl. The report is owned by the
  * caller. */
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
-void eval_report_free(struct eval_report *r);
+void eval_report_free(struct eval_report *r); /* NULL allowed */
 
 /* Appends the line of results.jsonl of one trial, with its newline; and the summary object. */
 void eval_trial_json(struct buf *out, const struct eval_trial *t);

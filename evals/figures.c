@@ -9,11 +9,6 @@
 
 enum { SEED = 1 }; /* of the bootstrap: the same run gives the same intervals */
 
-static bool is_scored(const struct eval_trial *t)
-{
-    return t->verdict.outcome == EVAL_PASS || t->verdict.outcome == EVAL_FAIL;
-}
-
 /* ---- groups ---- */
 
 /* A trial that could not be started may not know its model. */
@@ -21,7 +16,7 @@ bool eval_several_models(const struct eval_report *r)
 {
     struct str first = {NULL, 0};
     for (size_t i = 0; i < r->n; i++) {
-        struct str model = r->trials[i].model;
+        struct str model = r->rows[i].shared->model;
         if (model.n > 0 && first.n > 0 && !str_eq(model, first)) {
             return true;
         }
@@ -31,7 +26,7 @@ bool eval_several_models(const struct eval_report *r)
 }
 
 struct entry {
-    const struct eval_trial *trial;
+    const struct eval_row *row;
     struct str model; /* n 0 = not told apart */
 };
 
@@ -39,59 +34,67 @@ static int by_task(const void *a, const void *b)
 {
     const struct entry *x = a;
     const struct entry *y = b;
-    int order = str_cmp(x->trial->task, y->trial->task);
+    int order = str_cmp(x->row->task, y->row->task);
     order = order != 0 ? order : str_cmp(x->model, y->model);
-    order = order != 0 ? order
-                       : (x->trial->trial > y->trial->trial) - (x->trial->trial < y->trial->trial);
-    return order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
+    order = order != 0 ? order : (x->row->trial > y->row->trial) - (x->row->trial < y->row->trial);
+    return order != 0 ? order : (x->row > y->row) - (x->row < y->row);
 }
 
 static int by_place(const void *a, const void *b)
 {
     const struct eval_group *x = a;
     const struct eval_group *y = b;
-    return (x->trials[0] > y->trials[0]) - (x->trials[0] < y->trials[0]);
+    return (x->rows[0] > y->rows[0]) - (x->rows[0] < y->rows[0]);
 }
 
-static void count_trial(struct eval_group *g, const struct eval_trial *t)
+static void count_trial(struct eval_group *g, const struct eval_row *t)
 {
-    const struct run_result *r = &t->result;
-    g->errors += t->verdict.outcome == EVAL_ERROR;
-    if (!is_scored(t)) {
+    g->errors += t->outcome == EVAL_ERROR;
+    if (!eval_row_scored(t)) {
         return;
     }
-    bool other = g->scored > 0 && !str_eq(g->currency, r->currency);
-    bool known = g->nano >= 0 && r->cost_nano >= 0 && !other;
-    g->nano = known && r->cost_nano <= INT64_MAX - g->nano ? g->nano + r->cost_nano : -1;
-    g->currency = g->scored == 0 ? r->currency : g->currency;
+    struct str currency = t->shared->currency;
+    bool other = g->scored > 0 && !str_eq(g->currency, currency);
+    bool known = g->nano >= 0 && t->cost_nano >= 0 && !other;
+    g->nano = known && t->cost_nano <= INT64_MAX - g->nano ? g->nano + t->cost_nano : -1;
+    g->currency = g->scored == 0 ? currency : g->currency;
     g->scored++;
-    g->passed += t->verdict.outcome == EVAL_PASS;
-    g->ms += (int64_t)r->ended_ms;
+    g->passed += t->outcome == EVAL_PASS;
+    g->ms += t->ended_ms;
+}
+
+static size_t count_groups(const struct entry *entries, size_t n)
+{
+    size_t groups = 0;
+    for (size_t i = 0; i < n; i++) {
+        groups += i == 0 || !str_eq(entries[i - 1].row->task, entries[i].row->task) ||
+                  !str_eq(entries[i - 1].model, entries[i].model);
+    }
+    return groups;
 }
 
 struct eval_group *eval_groups(const struct eval_report *r, bool by_model, struct arena *arena,
                                size_t *n)
 {
     struct entry *entries = mem_alloc((r->n + 1) * sizeof *entries);
-    const struct eval_trial **trials = arena_array(arena, r->n, sizeof *trials);
-    struct eval_group *groups = arena_array(arena, r->n, sizeof *groups);
-    *n = 0;
     for (size_t i = 0; i < r->n; i++) {
-        entries[i] =
-            (struct entry){&r->trials[i], by_model ? r->trials[i].model : (struct str){NULL, 0}};
+        const struct eval_row *row = &r->rows[i];
+        entries[i] = (struct entry){row, by_model ? row->shared->model : (struct str){NULL, 0}};
     }
     qsort(entries, r->n, sizeof *entries, by_task);
+    const struct eval_row **rows = arena_array(arena, r->n, sizeof *rows);
+    struct eval_group *groups = arena_array(arena, count_groups(entries, r->n), sizeof *groups);
+    *n = 0;
     for (size_t i = 0; i < r->n; i++) {
         const struct entry *e = &entries[i];
         struct eval_group *g = *n == 0 ? NULL : &groups[*n - 1];
-        trials[i] = e->trial;
-        if (g == NULL || !str_eq(g->task, e->trial->task) || !str_eq(g->model, e->model)) {
+        rows[i] = e->row;
+        if (g == NULL || !str_eq(g->task, e->row->task) || !str_eq(g->model, e->model)) {
             g = &groups[(*n)++];
-            *g = (struct eval_group){
-                .task = e->trial->task, .model = e->model, .trials = &trials[i]};
+            *g = (struct eval_group){.task = e->row->task, .model = e->model, .rows = &rows[i]};
         }
         g->n++;
-        count_trial(g, e->trial);
+        count_trial(g, e->row);
     }
     free(entries);
     qsort(groups, *n, sizeof *groups, by_place);
@@ -121,45 +124,64 @@ bool eval_pass_k(const struct eval_group *groups, size_t n, int64_t k, bool ever
 
 /* ---- models ---- */
 
-static int by_model_name(const void *a, const void *b)
+static int by_name(const void *a, const void *b)
 {
-    const struct eval_trial *x = a;
-    const struct eval_trial *y = b;
-    int order = str_cmp(x->model, y->model);
-    return order;
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Stable, which qsort is not: names first, then the trials of each in their order. */
+/* The names of the models, each once, in order. */
+static size_t list_models(const struct eval_report *r, struct str *names)
+{
+    size_t n = 0, all = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (i == 0 || !str_eq(r->rows[i].shared->model, r->rows[i - 1].shared->model)) {
+            names[all++] = r->rows[i].shared->model;
+        }
+    }
+    qsort(names, all, sizeof *names, by_name);
+    for (size_t i = 0; i < all; i++) {
+        if (n == 0 || !str_eq(names[n - 1], names[i])) {
+            names[n++] = names[i];
+        }
+    }
+    return n;
+}
+
+static struct eval_report *model_of(struct eval_report *reports, const struct str *names, size_t n,
+                                    struct str model)
+{
+    const struct str *at = bsearch(&model, names, n, sizeof *names, by_name);
+    assert(at != NULL);
+    return &reports[at - names];
+}
+
 struct eval_report *eval_by_model(const struct eval_report *r, struct arena *arena, size_t *n)
 {
-    struct eval_trial *sorted = arena_array(arena, r->n, sizeof *sorted);
-    struct eval_report *reports = arena_array(arena, r->n, sizeof *reports);
-    struct str *names = arena_array(arena, r->n, sizeof *names);
-    struct eval_trial *byname = arena_array(arena, r->n, sizeof *byname);
-    *n = 0;
-    if (r->n > 0) {
-        memcpy(byname, r->trials, r->n * sizeof *byname);
-    }
-    qsort(byname, r->n, sizeof *byname, by_model_name);
+    struct str *names = mem_alloc((r->n + 1) * sizeof *names);
+    *n = list_models(r, names);
+    struct eval_report *reports = arena_array(arena, *n, sizeof *reports);
+    struct eval_row *rows = *n > 1 ? arena_array(arena, r->n, sizeof *rows) : r->rows;
     for (size_t i = 0; i < r->n; i++) {
-        if (*n == 0 || !str_eq(names[*n - 1], byname[i].model)) {
-            names[(*n)++] = byname[i].model;
-        }
+        model_of(reports, names, *n, r->rows[i].shared->model)->n++;
     }
-    size_t filled = 0;
-    for (size_t m = 0; m < *n; m++) {
+    for (size_t m = 0, first = 0; m < *n; m++) {
+        size_t count = reports[m].n;
         reports[m] = (struct eval_report){.arena = arena,
                                           .out = r->out,
-                                          .trials = &sorted[filled],
+                                          .details = r->details,
+                                          .rows = rows + first,
+                                          .n = *n > 1 ? 0 : count,
                                           .interrupted = r->interrupted};
-        for (size_t i = 0; i < r->n; i++) {
-            if (str_eq(r->trials[i].model, names[m])) {
-                sorted[filled++] = r->trials[i];
-                reports[m].n++;
-            }
-        }
+        first += count;
+    }
+    for (size_t i = 0; *n > 1 && i < r->n; i++) {
+        struct eval_report *model = model_of(reports, names, *n, r->rows[i].shared->model);
+        model->rows[model->n++] = r->rows[i];
+    }
+    for (size_t m = 0; m < *n; m++) {
         eval_sum(&reports[m], 0);
     }
+    free(names);
     return reports;
 }
 

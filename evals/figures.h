@@ -9,8 +9,8 @@
 /* The trials of one task (with one model, where a run has several). */
 struct eval_group {
     struct str task;
-    struct str model;                 /* n 0 = not told apart */
-    const struct eval_trial **trials; /* in order of trial */
+    struct str model;             /* n 0 = not told apart */
+    const struct eval_row **rows; /* of its trials, in order of trial */
     size_t n;
     int64_t scored, passed, errors;
     int64_t ms;   /* sum over the scored ones */
@@ -32,7 +32,7 @@ bool eval_is_flaky(const struct eval_group *g);
  * where there is none. */
 bool eval_pass_k(const struct eval_group *groups, size_t n, int64_t k, bool every, double *out);
 
-/* One report a model, in the order of their names, with the report's trials and sums of its own;
+/* One report a model, in the order of their names, with the report's rows and sums of its own;
  * views of r, in arena. */
 struct eval_report *eval_by_model(const struct eval_report *r, struct arena *arena, size_t *n);
 

@@ -1,4 +1,5 @@
 /* Reading run directories: what results.c and rundir.c write. */
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
@@ -7,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANIFEST_BYTES_MAX = 16 << 20, RESULTS_BYTES_MAX = 1 << 30, FRACTION_DEN_MAX = 700 };
+enum { MANIFEST_BYTES_MAX = 16 << 20, FRACTION_DEN_MAX = 700, NUMBER_MAX = 1000000000 };
 
-/* Of anything that is counted: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
+/* Of tokens and milliseconds: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
 #define COUNT_MAX INT64_C(1000000000000)
 
 /* One line being read. */
 struct line {
-    struct arena *arena; /* of what is kept */
+    struct arena *arena;
     const char *file;
     uint32_t number;
     const struct val *object;
@@ -41,10 +42,22 @@ static struct str text_of(struct line *l, const char *key, bool needed)
         }
         return (struct str){NULL, 0};
     }
-    return arena_str(l->arena, v->text);
+    return v->text;
 }
 
 /* A count; null and what is missing give `none`, where that may be. */
+static int64_t amount_of(struct line *l, const struct val *in, const char *key, int64_t none)
+{
+    const struct val *v = val_get(in, key);
+    int64_t n = none;
+    if (v != NULL && v->kind != VAL_NULL && (!val_int(v, &n) || n < 0 || n > COUNT_MAX)) {
+        wrong(l, key, "a whole number from 0 to 10^12");
+        n = none;
+    }
+    return n;
+}
+
+/* Likewise of trials, steps and lines. */
 static int64_t count_of(struct line *l, const struct val *in, const char *key, bool needed,
                         int64_t none)
 {
@@ -54,8 +67,8 @@ static int64_t count_of(struct line *l, const struct val *in, const char *key, b
         if (needed) {
             wrong(l, key, "a whole number");
         }
-    } else if (!val_int(v, &n) || n < 0 || n > COUNT_MAX) {
-        wrong(l, key, "a whole number from 0 to 10^12");
+    } else if (!val_int(v, &n) || n < 0 || n > NUMBER_MAX) {
+        wrong(l, key, "a whole number from 0 to 10^9");
         n = none;
     }
     return n;
@@ -128,11 +141,9 @@ static void read_checks(struct line *l, struct eval_verdict *out)
     for (size_t i = 0; i < out->n_checks; i++) {
         const struct val *passed = val_get(&list->items[i], "passed");
         const struct val *message = val_get(&list->items[i], "message");
-        out->checks[i] =
-            (struct eval_check){arena_str(l->arena, val_text(val_get(&list->items[i], "name"))),
-                                val_is(passed, VAL_BOOL) && passed->boolean,
-                                val_is(message, VAL_STRING) ? arena_str(l->arena, message->text)
-                                                            : (struct str){NULL, 0}};
+        out->checks[i] = (struct eval_check){
+            val_text(val_get(&list->items[i], "name")), val_is(passed, VAL_BOOL) && passed->boolean,
+            val_is(message, VAL_STRING) ? message->text : (struct str){NULL, 0}};
     }
 }
 
@@ -142,9 +153,8 @@ static void read_calls(struct line *l, struct eval_trial *out)
     out->n_calls = list == NULL ? 0 : list->count;
     out->calls = arena_array(l->arena, out->n_calls, sizeof *out->calls);
     for (size_t i = 0; i < out->n_calls; i++) {
-        out->calls[i] = (struct eval_call){
-            arena_str(l->arena, val_text(val_get(&list->items[i], "name"))),
-            arena_str(l->arena, val_text(val_get(&list->items[i], "arguments"))), 0};
+        out->calls[i] = (struct eval_call){val_text(val_get(&list->items[i], "name")),
+                                           val_text(val_get(&list->items[i], "arguments")), 0};
     }
 }
 
@@ -154,7 +164,7 @@ static void read_tags(struct line *l, struct eval_trial *out)
     out->n_tags = val_is(list, VAL_ARRAY) ? list->count : 0;
     struct str *tags = arena_array(l->arena, out->n_tags, sizeof *tags);
     for (size_t i = 0; i < out->n_tags; i++) {
-        tags[i] = arena_str(l->arena, val_text(&list->items[i]));
+        tags[i] = val_text(&list->items[i]);
     }
     out->tags = tags;
 }
@@ -186,10 +196,9 @@ static int64_t cost_of(struct line *l, const struct val *in)
 static struct usage usage_of(struct line *l, const struct val *in)
 {
     const struct val *u = val_get(in, "usage");
-    return (struct usage){count_of(l, u, "input", false, -1), count_of(l, u, "cached", false, -1),
-                          count_of(l, u, "cache_write", false, -1),
-                          count_of(l, u, "output", false, -1),
-                          count_of(l, u, "reasoning", false, -1)};
+    return (struct usage){amount_of(l, u, "input", -1), amount_of(l, u, "cached", -1),
+                          amount_of(l, u, "cache_write", -1), amount_of(l, u, "output", -1),
+                          amount_of(l, u, "reasoning", -1)};
 }
 
 /* What a judge was asked; missing where nobody was. */
@@ -205,18 +214,17 @@ static void read_judged(struct line *l, struct eval_judged *out)
         return;
     }
     out->asked = count_of(l, v, "asked", true, 0);
-    out->model = arena_str(l->arena, val_text(val_get(v, "model")));
+    out->model = val_text(val_get(v, "model"));
     out->usage = usage_of(l, v);
     out->cost_nano = cost_of(l, v);
-    out->currency = arena_str(l->arena, val_text(val_get(v, "currency")));
+    out->currency = val_text(val_get(v, "currency"));
     out->n_verdicts = list->count;
     out->verdicts = arena_array(l->arena, list->count, sizeof *out->verdicts);
     for (size_t i = 0; i < list->count; i++) {
         const struct val *pass = val_get(&list->items[i], "pass");
-        out->verdicts[i] = (struct golden_verdict){
-            arena_str(l->arena, val_text(val_get(&list->items[i], "rubric"))),
-            val_is(pass, VAL_BOOL) && pass->boolean,
-            arena_str(l->arena, val_text(val_get(&list->items[i], "reason")))};
+        out->verdicts[i] = (struct golden_verdict){val_text(val_get(&list->items[i], "rubric")),
+                                                   val_is(pass, VAL_BOOL) && pass->boolean,
+                                                   val_text(val_get(&list->items[i], "reason"))};
         if (!val_is(pass, VAL_BOOL)) {
             wrong(l, "judge", "verdicts whose \"pass\" is true or false");
         }
@@ -237,7 +245,7 @@ static void read_ends(struct line *l, struct eval_trial *out)
     r->usage = usage_of(l, l->object);
     r->cost_nano = cost_of(l, l->object);
     r->currency = text_of(l, "currency", false);
-    r->ended_ms = (uint64_t)count_of(l, l->object, "latency_ms", false, 0);
+    r->ended_ms = (uint64_t)amount_of(l, l->object, "latency_ms", 0);
     r->calls_made = (int64_t)out->n_calls;
     if (out->verdict.outcome == EVAL_ERROR) {
         out->code = r->status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET;
@@ -247,13 +255,11 @@ static void read_ends(struct line *l, struct eval_trial *out)
 int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct str text,
                    struct eval_trial *out, struct err *e)
 {
-    struct arena *scratch = arena_new();
     struct val *object = NULL;
     struct err inside;
     *out = (struct eval_trial){.verdict = {.outcome = EVAL_NONE}};
-    int rc = json_parse(scratch, file, text, &object, &inside);
+    int rc = json_parse(arena, file, text, &object, &inside);
     if (rc != 0 || object->kind != VAL_OBJECT) {
-        arena_free(scratch);
         return err_at(e, rc == ERR_LIMIT ? rc : ERR_INPUT, file, line, rc != 0 ? inside.column : 1,
                       "no line of results: %s", rc != 0 ? inside.message : "expected an object");
     }
@@ -262,7 +268,7 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     out->trial = count_of(&l, object, "trial", true, 1);
     out->model = text_of(&l, "model", false);
     struct str set = text_of(&l, "set", false);
-    out->set = set.n == 0 ? "" : set.p;
+    out->set = set.n == 0 ? "" : arena_cstr(arena, set);
     out->line = (uint32_t)count_of(&l, object, "line", false, 0);
     out->expected_calls = count_of(&l, object, "expected_calls", false, -1);
     out->drifts = (size_t)count_of(&l, object, "drifts", false, 0);
@@ -274,7 +280,6 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     read_tags(&l, out);
     read_ends(&l, out);
     read_judged(&l, &out->judged);
-    arena_free(scratch);
     return l.code;
 }
 
@@ -333,7 +338,7 @@ static int read_manifest(struct run_data *d, const char *path, struct err *e)
 
 /* ---- the lines ---- */
 
-static const char *set_path(const struct run_data *d, const char *name)
+const char *run_set_path(const struct run_data *d, const char *name)
 {
     for (size_t i = 0; i < d->n_sets; i++) {
         if (str_is(d->sets[i].name, name)) {
@@ -343,84 +348,106 @@ static const char *set_path(const struct run_data *d, const char *name)
     return NULL;
 }
 
-static int read_lines(struct run_data *d, const char *path, struct str text, struct err *e)
+/* What a line of the file at `number` and byte `at` says becomes a row. */
+static int add_line(struct run_data *d, struct arena *scratch, uint32_t number, struct str line,
+                    uint64_t at, struct err *e)
 {
     struct eval_report *r = d->report;
-    size_t room = 0;
-    for (size_t i = 0; i < text.n; i++) {
-        room += text.p[i] == '\n';
+    struct eval_trial t;
+    arena_clear(scratch);
+    int rc = r->n == EVAL_TRIALS_MAX
+                 ? err_at(e, ERR_LIMIT, lines_name(r->details), number, 0,
+                          "more than %d trials in one run", EVAL_TRIALS_MAX)
+                 : run_trial_read(scratch, lines_name(r->details), number, line, &t, e);
+    if (rc == 0) {
+        t.file = run_set_path(d, t.set);
+        report_fill_row(r, &t, line, at, report_add_row(r));
     }
-    r->trials = arena_array(r->arena, room + 1, sizeof *r->trials);
-    d->lines = arena_array(r->arena, room + 1, sizeof *d->lines);
-    uint32_t line = 0;
-    for (size_t at = 0; at < text.n;) {
-        const char *end = memchr(text.p + at, '\n', text.n - at);
-        line++;
-        if (end == NULL && d->journal) {
-            d->torn = true;
-            return 0;
-        }
-        if (end == NULL) {
-            return err_at(e, ERR_INPUT, path, line, 0,
-                          "the last line is cut off; the whole ones are in trials.jsonl beside it");
-        }
-        struct str one = {text.p + at, (size_t)(end - text.p) - at};
-        struct eval_trial *t = &r->trials[r->n];
-        int rc = run_trial_read(r->arena, path, line, one, t, e);
-        if (rc != 0) {
-            return rc;
-        }
-        t->file = set_path(d, t->set);
-        d->lines[r->n++] = one;
-        at += one.n + 1;
-    }
-    return 0;
-}
-
-static int by_identity(const void *a, const void *b)
-{
-    const struct eval_trial *x = *(const struct eval_trial *const *)a;
-    const struct eval_trial *y = *(const struct eval_trial *const *)b;
-    int order = str_cmp(x->task, y->task);
-    order = order != 0 ? order : str_cmp(x->model, y->model);
-    return order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
-}
-
-static int check_twice(const struct eval_report *r, const char *path, struct err *e)
-{
-    const struct eval_trial **sorted = mem_alloc((r->n + 1) * sizeof *sorted);
-    int rc = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        sorted[i] = &r->trials[i];
-    }
-    qsort(sorted, r->n, sizeof *sorted, by_identity);
-    for (size_t i = 1; rc == 0 && i < r->n; i++) {
-        if (by_identity(&sorted[i - 1], &sorted[i]) == 0) {
-            const struct eval_trial *a = sorted[i - 1], *b = sorted[i];
-            uint32_t first = (uint32_t)((a < b ? a : b) - r->trials) + 1;
-            uint32_t second = (uint32_t)((a < b ? b : a) - r->trials) + 1;
-            rc = err_at(e, ERR_INPUT, path, second, 0,
-                        "trial %" PRId64 " of %.*s is also in line %" PRIu32
-                        ": expected each trial once",
-                        a->trial, STR_FMT(a->task), first);
-        }
-    }
-    free(sorted);
     return rc;
 }
 
-static int read_results(struct run_data *d, const char *dir, struct err *e)
+static int read_lines(struct run_data *d, struct arena *scratch, struct err *e)
 {
-    struct arena *arena = d->report->arena;
-    const char *path = path_join(arena, dir, "results.jsonl");
-    if (!path_exists(path)) {
-        d->journal = true;
-        path = path_join(arena, dir, "trials.jsonl");
+    struct lines *lines = d->report->details;
+    for (uint32_t number = 1;; number++) {
+        struct str line;
+        enum line_found found;
+        uint64_t at = d->bytes;
+        int rc = lines_next(lines, &d->bytes, &line, &found, e);
+        if (rc != 0 || found == LINE_NONE) {
+            return rc;
+        }
+        d->torn = found == LINE_TORN;
+        if (d->torn && !d->journal) {
+            return err_at(e, ERR_INPUT, lines_name(lines), number, 0, RUN_CUT_OFF);
+        }
+        rc = d->torn ? 0 : add_line(d, scratch, number, line, at, e);
+        if (rc != 0 || d->torn) {
+            return rc;
+        }
     }
-    struct str text = {0};
-    int rc = file_read(arena, path, RESULTS_BYTES_MAX, &text, e);
-    rc = rc != 0 ? rc : read_lines(d, path, text, e);
-    rc = rc != 0 ? rc : check_twice(d->report, path, e);
+}
+
+/* The same trials side by side, in the order of their lines. */
+static int by_identity(const void *a, const void *b)
+{
+    const struct eval_row *x = *(const struct eval_row *const *)a;
+    const struct eval_row *y = *(const struct eval_row *const *)b;
+    int order = str_cmp(x->task, y->task);
+    order = order != 0 ? order : str_cmp(x->shared->model, y->shared->model);
+    order = order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
+    return order != 0 ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+static bool same_trial(const struct eval_row *a, const struct eval_row *b)
+{
+    return a->trial == b->trial && str_eq(a->task, b->task) &&
+           str_eq(a->shared->model, b->shared->model);
+}
+
+static int told_twice(const struct eval_report *r, const struct eval_row *first,
+                      const struct eval_row *second, struct err *e)
+{
+    return err_at(e, ERR_INPUT, lines_name(r->details), (uint32_t)(second - r->rows) + 1, 0,
+                  "trial %" PRId32 " of %.*s is also in line %" PRIu32 ": expected each trial once",
+                  first->trial, STR_FMT(first->task), (uint32_t)(first - r->rows) + 1);
+}
+
+int report_check_twice(struct eval_report *r, bool journal, struct err *e)
+{
+    struct eval_row **sorted = mem_alloc((r->n + 1) * sizeof *sorted);
+    int rc = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        sorted[i] = &r->rows[i];
+    }
+    qsort(sorted, r->n, sizeof *sorted, by_identity);
+    for (size_t i = 1; rc == 0 && i < r->n; i++) {
+        if (!same_trial(sorted[i - 1], sorted[i])) {
+            continue;
+        }
+        if (journal) {
+            sorted[i - 1]->outcome = EVAL_NONE;
+        } else {
+            rc = told_twice(r, sorted[i - 1], sorted[i], e);
+        }
+    }
+    free(sorted);
+    report_close_rows(r);
+    return rc;
+}
+
+static int read_results(struct run_data *d, const char *path, struct err *e)
+{
+    struct lines *lines = NULL;
+    int rc = lines_open(path, &lines, e);
+    if (rc != 0) {
+        return rc;
+    }
+    report_read_from(d->report, lines);
+    struct arena *scratch = arena_new();
+    rc = read_lines(d, scratch, e);
+    arena_free(scratch);
+    rc = rc != 0 ? rc : report_check_twice(d->report, d->journal, e);
     if (rc == 0) {
         d->report->interrupted = d->journal || (int64_t)d->report->n < d->planned;
         eval_sum(d->report, 0);
@@ -428,12 +455,10 @@ static int read_results(struct run_data *d, const char *dir, struct err *e)
     return rc;
 }
 
-int run_load(const char *dir, struct run_data **out, struct err *e)
+int run_open(const char *dir, struct run_data **out, struct err *e)
 {
     struct run_data *d = mem_zero(sizeof *d);
-    d->report = mem_zero(sizeof *d->report);
-    d->report->arena = arena_new();
-    d->report->out = arena_cstr(d->report->arena, str_of(dir));
+    d->report = report_new(dir);
     const char *manifest = path_join(d->report->arena, dir, "manifest.json");
     int rc = 0;
     if (!path_is_dir(dir) || !path_exists(manifest)) {
@@ -442,13 +467,41 @@ int run_load(const char *dir, struct run_data **out, struct err *e)
                     path_is_dir(dir) ? "there is no manifest.json in it" : "no such folder");
     }
     rc = rc != 0 ? rc : read_manifest(d, manifest, e);
-    rc = rc != 0 ? rc : read_results(d, dir, e);
     if (rc != 0) {
         run_data_free(d);
         return rc;
     }
     *out = d;
     return 0;
+}
+
+static int load(const char *dir, bool journal, struct run_data **out, struct err *e)
+{
+    struct run_data *d = NULL;
+    int rc = run_open(dir, &d, e);
+    if (rc != 0) {
+        return rc;
+    }
+    const char *results = path_join(d->report->arena, dir, "results.jsonl");
+    d->journal = journal || !path_exists(results);
+    rc =
+        read_results(d, d->journal ? path_join(d->report->arena, dir, "trials.jsonl") : results, e);
+    if (rc != 0) {
+        run_data_free(d);
+        return rc;
+    }
+    *out = d;
+    return 0;
+}
+
+int run_load(const char *dir, struct run_data **out, struct err *e)
+{
+    return load(dir, false, out, e);
+}
+
+int run_load_journal(const char *dir, struct run_data **out, struct err *e)
+{
+    return load(dir, true, out, e);
 }
 
 void run_data_free(struct run_data *d)

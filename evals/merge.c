@@ -1,4 +1,5 @@
 /* Joining the shards of a run: task i of the set is in shard 1 + i mod N, with all its trials. */
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
 
@@ -93,35 +94,73 @@ static int load_shards(const char *const *dirs, struct shards *s, struct err *e)
 static size_t run_length(const struct eval_report *r, size_t from)
 {
     size_t n = 1;
-    while (from + n < r->n && str_eq(r->trials[from].task, r->trials[from + n].task)) {
+    while (from + n < r->n && str_eq(r->rows[from].task, r->rows[from + n].task)) {
         n++;
     }
     return n;
 }
 
-static int join_lines(const struct shards *s, struct buf *out, struct err *e)
+/* Where the joined lines go; NULL = nowhere yet: it is only seen whether they can be joined. */
+struct joined {
+    struct file_writer *journal, *results;
+};
+
+static int copy_lines(const struct eval_report *r, size_t from, size_t n, const struct joined *to,
+                      struct err *e)
 {
-    size_t *at = arena_array(s->arena, s->n, sizeof *at);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct str line;
+        rc = eval_line(r, &r->rows[from + i], &line, e);
+        line.n++; /* its newline */
+        rc = rc != 0 ? rc : file_writer_add(to->journal, line, e);
+        rc = rc != 0 ? rc : file_writer_add(to->results, line, e);
+    }
+    return rc;
+}
+
+static int join_lines(const struct shards *s, const struct joined *to, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    size_t *at = arena_array(scratch, s->n, sizeof *at);
     size_t left = 0;
+    int rc = 0;
     for (size_t i = 0; i < s->n; i++) {
         left += s->at[i]->report->n;
     }
-    for (size_t k = 0; left > 0; k = (k + 1) % s->n) {
+    for (size_t k = 0; rc == 0 && left > 0; k = (k + 1) % s->n) {
         const struct run_data *d = s->at[k];
         if (at[k] == d->report->n) {
-            return err_at(e, ERR_INPUT, d->report->out, 0, 0,
-                          "it holds fewer tasks than its neighbours: expected the tasks of one "
-                          "set, dealt out in turn");
+            rc = err_at(e, ERR_INPUT, d->report->out, 0, 0,
+                        "it holds fewer tasks than its neighbours: expected the tasks of one set, "
+                        "dealt out in turn");
+            break;
         }
         size_t n = run_length(d->report, at[k]);
-        for (size_t i = 0; i < n; i++) {
-            buf_add(out, d->lines[at[k] + i]);
-            buf_char(out, '\n');
-        }
+        rc = to == NULL ? 0 : copy_lines(d->report, at[k], n, to, e);
         at[k] += n;
         left -= n;
     }
-    return out->truncated ? err_set(e, ERR_LIMIT, "the joined results are larger than 1 GiB") : 0;
+    arena_free(scratch);
+    return rc;
+}
+
+static int write_lines(const struct shards *s, const char *out, struct err *e)
+{
+    struct joined to = {NULL, NULL};
+    int rc = file_writer_open(path_join(s->arena, out, "trials.jsonl"), &to.journal, e);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = file_writer_open(path_join(s->arena, out, "results.jsonl"), &to.results, e);
+    rc = rc != 0 ? rc : join_lines(s, &to, e);
+    int closed = file_writer_close(to.journal, rc == 0, rc == 0 ? e : NULL);
+    rc = rc != 0 ? rc : closed;
+    if (to.results != NULL) {
+        closed = file_writer_close(to.results, rc == 0, rc == 0 ? e : NULL);
+        rc = rc != 0 ? rc : closed;
+    }
+    return rc;
 }
 
 static int write_manifest(const struct shards *s, const char *path, struct err *e)
@@ -164,36 +203,36 @@ static int copy_log(const struct run_data *d, const char *name, const char *out,
 
 static int copy_traces(const struct run_data *d, const char *out, struct err *e)
 {
+    const struct eval_report *r = d->report;
+    struct arena *scratch = arena_new();
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < d->report->n; i++) {
-        const struct eval_trial *t = &d->report->trials[i];
-        struct arena *scratch = arena_new();
-        if (eval_ran(t)) {
-            rc = copy_log(d, t->trace.p, out, scratch, e);
+    for (size_t i = 0; rc == 0 && i < r->n; i++) {
+        const struct eval_row *row = &r->rows[i];
+        struct str trace = {NULL, 0};
+        arena_clear(scratch);
+        rc = eval_trace_path(r, row, scratch, &trace, e);
+        if (rc == 0 && trace.n > 0) {
+            rc = copy_log(d, trace.p, out, scratch, e);
         }
-        for (int64_t k = 1; rc == 0 && k <= t->judged.asked; k++) {
-            const char *logs = judge_logs(t->trace, scratch);
+        for (int64_t k = 1; rc == 0 && row->judge != NULL && k <= row->judge->asked; k++) {
+            const char *logs = judge_logs(trace, scratch);
             rc = copy_log(d, arena_printf(scratch, "%s/%" PRId64 ".jsonl", logs, k).p, out, scratch,
                           e);
         }
-        arena_free(scratch);
     }
+    arena_free(scratch);
     return rc;
 }
 
 static int write_run(const struct shards *s, const char *out, struct err *e)
 {
-    struct buf text = {0};
-    int rc = join_lines(s, &text, e);
+    int rc = join_lines(s, NULL, e);
     rc = rc != 0 ? rc : rundir_new(out, s->arena, e);
     for (size_t i = 0; rc == 0 && i < s->n; i++) {
         rc = copy_traces(s->at[i], out, e);
     }
     rc = rc != 0 ? rc : write_manifest(s, path_join(s->arena, out, "manifest.json"), e);
-    rc = rc != 0 ? rc : file_replace(path_join(s->arena, out, "trials.jsonl"), buf_str(&text), e);
-    rc = rc != 0 ? rc : file_replace(path_join(s->arena, out, "results.jsonl"), buf_str(&text), e);
-    buf_free(&text);
-    return rc;
+    return rc != 0 ? rc : write_lines(s, out, e);
 }
 
 int run_merge(const char *const *dirs, size_t n, const char *out, struct err *e)

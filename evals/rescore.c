@@ -1,4 +1,5 @@
 /* Scoring a finished run again from its traces. */
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
@@ -22,7 +23,11 @@ struct rescoring {
     size_t n_sets;
     struct named_task *tasks; /* sorted */
     size_t n_tasks;
-    struct arena *arena; /* of the report */
+    struct arena *arena;   /* of the sets and tasks */
+    struct arena *scratch; /* of the trial that is looked at */
+    struct file_writer *to;
+    uint64_t written; /* bytes of the new results */
+    size_t changed;
 };
 
 /* ---- tasks ---- */
@@ -55,12 +60,11 @@ static int load_sets(struct rescoring *r, const char *const *sets, size_t n, str
     return rc;
 }
 
-static const struct golden_task *find_task(const struct rescoring *r, struct str id)
+static const struct named_task *find_task(const struct rescoring *r, struct str id)
 {
     struct golden_task wanted = {.id = id};
     struct named_task key = {.task = &wanted};
-    const struct named_task *at = bsearch(&key, r->tasks, r->n_tasks, sizeof key, by_task);
-    return at == NULL ? NULL : at->task;
+    return bsearch(&key, r->tasks, r->n_tasks, sizeof key, by_task);
 }
 
 /* ---- traces ---- */
@@ -202,23 +206,17 @@ static void keep_script(const struct eval_verdict *old, struct arena *arena, str
     v->scores.success = false;
 }
 
-static struct str copy(struct arena *arena, struct str s)
-{
-    return s.p == NULL ? s : arena_str(arena, s);
-}
-
-static void keep_run(struct rescoring *r, const struct golden_task *task,
+static void keep_run(struct rescoring *r, const struct named_task *named,
                      const struct call_list *calls, struct eval_trial *t)
 {
-    t->result.answer = copy(r->arena, t->result.answer);
-    t->result.currency = copy(r->arena, t->result.currency);
+    const struct golden_task *task = named->task;
     t->n_calls = calls->n;
-    t->calls = arena_array(r->arena, calls->n, sizeof *t->calls);
-    for (size_t i = 0; i < calls->n; i++) {
-        t->calls[i] =
-            (struct eval_call){arena_str(r->arena, calls->at[i].name),
-                               arena_str(r->arena, calls->at[i].arguments), calls->at[i].step};
+    t->calls = arena_array(r->scratch, calls->n, sizeof *t->calls);
+    if (calls->n > 0) {
+        memcpy(t->calls, calls->at, calls->n * sizeof *t->calls);
     }
+    t->set = arena_cstr(r->scratch, named->set);
+    t->file = task->path;
     t->line = task->line;
     t->tags = task->tags;
     t->n_tags = task->n_tags;
@@ -229,11 +227,11 @@ static void keep_run(struct rescoring *r, const struct golden_task *task,
 static void lacks_verdict(struct rescoring *r, struct str rubric, struct eval_trial *t)
 {
     t->code = ERR_NET;
-    t->problem = arena_printf(r->arena,
+    t->problem = arena_printf(r->scratch,
                               "no verdict on the rubric \"%.*s\" is in this run, whose judge was "
                               "not asked about it: run the set again (with --record DIR --mode "
                               "new_episodes only the judge is asked, where the rest is recorded)",
-                              STR_FMT(text_preview(r->arena, rubric, RUBRIC_CHARS)));
+                              STR_FMT(text_preview(r->scratch, rubric, RUBRIC_CHARS)));
     t->verdict = (struct eval_verdict){.outcome = EVAL_ERROR, .scores = {.trajectory = -1}};
 }
 
@@ -248,9 +246,9 @@ static void judge_again(struct rescoring *r, const struct golden_task *task, str
         lacks_verdict(r, open, t);
         return;
     }
-    eval_judge(task, &run, r->arena, &t->verdict);
+    eval_judge(task, &run, r->scratch, &t->verdict);
     keep_reason(&old, &t->verdict);
-    keep_script(&old, r->arena, &t->verdict);
+    keep_script(&old, r->scratch, &t->verdict);
 }
 
 static int missing_trace(const struct eval_trial *t, const char *path, struct err *e)
@@ -261,8 +259,8 @@ static int missing_trace(const struct eval_trial *t, const char *path, struct er
                   t->trial, STR_FMT(t->task));
 }
 
-static int judge_trace(struct rescoring *r, const struct golden_task *task, struct eval_trial *t,
-                       struct arena *scratch, struct err *e)
+static int judge_trace(struct rescoring *r, const struct named_task *named, struct eval_trial *t,
+                       struct err *e)
 {
     const char *dir = r->run->report->out;
     struct call_list calls = {NULL, 0, 0};
@@ -271,16 +269,20 @@ static int judge_trace(struct rescoring *r, const struct golden_task *task, stru
     if (t->trace.n == 0) {
         return missing_trace(t, dir, e);
     }
-    const char *path = path_join(scratch, dir, t->trace.p);
-    int rc = file_read(scratch, path, TRACE_BYTES_MAX, &log, e);
+    const char *path = path_join(r->scratch, dir, arena_cstr(r->scratch, t->trace));
+    int rc = file_read(r->scratch, path, TRACE_BYTES_MAX, &log, e);
     if (rc == ERR_NOT_FOUND) {
         return missing_trace(t, path, e);
     }
-    rc = rc != 0 ? rc : read_trace(path, log, task, scratch, &calls, &result, e);
+    rc = rc != 0 ? rc : read_trace(path, log, named->task, r->scratch, &calls, &result, e);
     if (rc == 0) {
         t->result = result;
-        keep_run(r, task, &calls, t);
-        judge_again(r, task, t);
+        keep_run(r, named, &calls, t);
+        judge_again(r, named->task, t);
+        rc = t->verdict.outcome != EVAL_NONE
+                 ? 0
+                 : err_at(e, ERR_INPUT, path, 0, 0,
+                          "the run was cancelled: expected the trace of a finished trial");
     }
     free(calls.at);
     return rc;
@@ -288,73 +290,137 @@ static int judge_trace(struct rescoring *r, const struct golden_task *task, stru
 
 static int rescore_trial(struct rescoring *r, struct eval_trial *t, struct err *e)
 {
-    const struct golden_task *task = find_task(r, t->task);
+    const struct named_task *named = find_task(r, t->task);
     if (t->verdict.outcome == EVAL_ERROR) {
         return 0;
     }
-    if (task == NULL) {
+    if (named == NULL) {
         return err_set(e, ERR_INPUT,
                        "the task %.*s of %s is not in the golden set any more; name the set that "
                        "has it with --set",
                        STR_FMT(t->task), r->run->report->out);
     }
-    struct arena *scratch = arena_new();
-    int rc = judge_trace(r, task, t, scratch, e);
-    arena_free(scratch);
-    return rc;
+    return judge_trace(r, named, t, e);
 }
 
 /* ---- the run ---- */
 
-static int rescore(struct rescoring *r, size_t *changed, struct err *e)
+/* One line of the old results becomes one of the new. */
+static int rescore_line(struct rescoring *r, const char *file, uint32_t number, struct str line,
+                        struct err *e)
 {
     struct eval_report *report = r->run->report;
-    int rc = 0;
-    if (r->run->journal) {
+    struct eval_trial t;
+    struct buf text = {0};
+    arena_clear(r->scratch);
+    int rc = report->n == EVAL_TRIALS_MAX
+                 ? err_at(e, ERR_LIMIT, file, number, 0, "more than %d trials in one run",
+                          EVAL_TRIALS_MAX)
+                 : run_trial_read(r->scratch, file, number, line, &t, e);
+    if (rc != 0) {
+        return rc;
+    }
+    enum eval_outcome before = t.verdict.outcome;
+    t.file = run_set_path(r->run, t.set);
+    rc = rescore_trial(r, &t, e);
+    if (rc == 0) {
+        eval_trial_json(&text, &t);
+        rc = file_writer_add(r->to, buf_str(&text), e);
+    }
+    if (rc == 0) {
+        struct str written = str_slice(buf_str(&text), 0, text.n - 1);
+        report_fill_row(report, &t, written, r->written, report_add_row(report));
+        r->written += text.n;
+        r->changed += before != t.verdict.outcome;
+    }
+    buf_free(&text);
+    return rc;
+}
+
+static int rescore_lines(struct rescoring *r, struct lines *from, struct err *e)
+{
+    uint64_t at = 0;
+    for (uint32_t number = 1;; number++) {
+        struct str line;
+        enum line_found found;
+        int rc = lines_next(from, &at, &line, &found, e);
+        if (rc != 0 || found == LINE_NONE) {
+            return rc;
+        }
+        if (found == LINE_TORN) {
+            return err_at(e, ERR_INPUT, lines_name(from), number, 0, RUN_CUT_OFF);
+        }
+        rc = rescore_line(r, lines_name(from), number, line, e);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+}
+
+/* Writes the new results beside the old ones, which they replace when all went well. */
+static int rescore(struct rescoring *r, struct err *e)
+{
+    struct eval_report *report = r->run->report;
+    const char *path = path_join(report->arena, report->out, "results.jsonl");
+    struct lines *from = NULL;
+    if (!path_exists(path)) {
         return err_at(e, ERR_INPUT, report->out, 0, 0,
                       "the run is not finished: expected a results.jsonl in it");
     }
-    for (size_t i = 0; rc == 0 && i < report->n; i++) {
-        enum eval_outcome before = report->trials[i].verdict.outcome;
-        rc = rescore_trial(r, &report->trials[i], e);
-        *changed += before != report->trials[i].verdict.outcome;
+    int rc = lines_open(path, &from, e);
+    rc = rc != 0 ? rc : file_writer_open(path, &r->to, e);
+    if (rc == 0) {
+        rc = rescore_lines(r, from, e);
+        report_read_from(report, from);
+        rc = rc != 0 ? rc : report_check_twice(report, false, e);
+        int closed = file_writer_close(r->to, rc == 0, rc == 0 ? e : NULL);
+        rc = rc != 0 ? rc : closed;
+    } else {
+        lines_free(from);
     }
-    return rc != 0 ? rc : rundir_results(report, e);
+    rc = rc != 0 ? rc : lines_open(path, &from, e);
+    if (rc == 0) {
+        report_read_from(report, from);
+    }
+    return rc;
+}
+
+/* The manifest then names the sets that the run is judged by. */
+static int rescore_run(struct rescoring *r, const char *const *sets, size_t n_sets, struct err *e)
+{
+    struct eval_report *report = r->run->report;
+    int rc = load_sets(r, sets, n_sets, e);
+    rc = rc != 0 ? rc : rescore(r, e);
+    const char *path = path_join(r->arena, report->out, "manifest.json");
+    return rc != 0 ? rc : rundir_judged(path, r->run->manifest, r->sets, r->n_sets, e);
 }
 
 int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t allow_errors,
                 struct eval_report **out, size_t *changed, struct err *e)
 {
     struct rescoring r = {.n_sets = 0};
-    size_t others = 0;
-    int rc = run_load(dir, &r.run, e);
+    int rc = run_open(dir, &r.run, e);
     if (rc != 0) {
         return rc;
     }
-    r.arena = r.run->report->arena;
-    rc = load_sets(&r, sets, n_sets, e);
-    rc = rc != 0 ? rc : rescore(&r, &others, e);
+    r.arena = arena_new();
+    r.scratch = arena_new();
+    rc = rescore_run(&r, sets, n_sets, e);
     if (rc == 0) {
-        bool interrupted = r.run->report->interrupted;
-        for (size_t i = 0; i < r.run->report->n; i++) {
-            struct eval_trial *t = &r.run->report->trials[i];
-            struct str *tags = arena_array(r.arena, t->n_tags, sizeof *tags);
-            for (size_t k = 0; k < t->n_tags; k++) {
-                tags[k] = arena_str(r.arena, t->tags[k]);
-            }
-            t->tags = tags;
-        }
-        eval_sum(r.run->report, allow_errors);
-        r.run->report->interrupted = interrupted;
-        *out = r.run->report;
+        struct eval_report *report = r.run->report;
+        report->interrupted = (int64_t)report->n < r.run->planned;
+        eval_sum(report, allow_errors);
+        *out = report;
         r.run->report = NULL;
         if (changed != NULL) {
-            *changed = others;
+            *changed = r.changed;
         }
     }
     for (size_t i = 0; i < r.n_sets; i++) {
         golden_free(r.sets[i]);
     }
     run_data_free(r.run);
+    arena_free(r.arena);
+    arena_free(r.scratch);
     return rc;
 }

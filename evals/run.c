@@ -1,5 +1,6 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "kernel/drive/files.h"
 
@@ -31,9 +32,11 @@ struct job {
 struct runner {
     const struct eval_options *o;
     struct plan plan;
-    struct eval_report *report; /* trials: one slot an item, in the plan's order */
+    struct eval_report *report; /* rows: one an item, in the plan's order */
     struct loop *loop;
     struct appender *journal;
+    uint64_t written;      /* bytes of the journal */
+    struct arena *scratch; /* of the trial that is being kept */
     struct job *jobs;
     size_t n_jobs;
     size_t n_running;
@@ -76,11 +79,17 @@ static void broken(struct runner *r, int code, const struct err *e)
     }
 }
 
-static int journal_trial(struct runner *r, const struct eval_trial *t, struct err *e)
+/* Writes the trial down; what stays of it in memory is its row. */
+static int journal_trial(struct runner *r, const struct eval_trial *t, struct eval_row *row,
+                         struct err *e)
 {
     struct buf line = {0};
     eval_trial_json(&line, t);
     int rc = appender_add(r->journal, buf_str(&line), e);
+    if (rc == 0) {
+        report_fill_row(r->report, t, str_slice(buf_str(&line), 0, line.n - 1), r->written, row);
+        r->written += line.n;
+    }
     buf_free(&line);
     return rc;
 }
@@ -132,27 +141,27 @@ static void count_cost(struct runner *r, const struct eval_trial *t)
 static void keep(struct job *job)
 {
     struct runner *r = job->r;
-    struct eval_trial *t = &r->report->trials[job->item];
+    struct eval_trial t;
     struct err e = {0};
-    int rc = trial_finish(job->trial, r->report->arena, t, &e);
+    arena_clear(r->scratch);
+    int rc = trial_finish(job->trial, r->scratch, &t, &e);
     job->trial = NULL;
     r->n_running--;
-    if (rc == 0 && t->verdict.outcome != EVAL_NONE) {
-        rc = journal_trial(r, t, &e);
+    if (rc == 0 && t.verdict.outcome != EVAL_NONE) {
+        rc = journal_trial(r, &t, &r->report->rows[job->item], &e);
     }
     if (rc != 0) {
-        t->verdict.outcome = EVAL_NONE;
         broken(r, rc, &e);
     }
-    if (t->verdict.outcome == EVAL_NONE) {
+    if (rc != 0 || t.verdict.outcome == EVAL_NONE) {
         return;
     }
     r->done++;
-    count_cost(r, t);
-    r->report->recorded += t->recorded ? 1 : 0;
+    count_cost(r, &t);
+    r->report->recorded += t.recorded ? 1 : 0;
     if (r->o->progress != NULL) {
-        const char *task = t->task.p; /* arena_str ends it with a NUL */
-        r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t->verdict.outcome));
+        const char *task = t.task.p; /* arena_str ends it with a NUL */
+        r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t.verdict.outcome));
     }
 }
 
@@ -248,18 +257,6 @@ static void run_loop(struct runner *r)
     free(r->jobs);
 }
 
-/* Leaves out the slots of trials that did not finish. */
-static void close_gaps(struct eval_report *report)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < report->n; i++) {
-        if (report->trials[i].verdict.outcome != EVAL_NONE) {
-            report->trials[n++] = report->trials[i];
-        }
-    }
-    report->n = n;
-}
-
 /* Appends to the message what is safe on disk. */
 static void tell_what_stays(const struct runner *r, struct err *e)
 {
@@ -274,35 +271,43 @@ static void tell_what_stays(const struct runner *r, struct err *e)
     buf_free(&more);
 }
 
+/* What was journaled becomes the results. */
+static int finish_journal(struct runner *r, const char *path)
+{
+    struct lines *lines = NULL;
+    struct err e = {0};
+    int rc = appender_close(r->journal, &e);
+    rc = rc != 0 ? rc : lines_open(path, &lines, &e);
+    report_close_rows(r->report);
+    if (rc != 0) {
+        broken(r, rc, &e);
+        return r->code;
+    }
+    report_read_from(r->report, lines);
+    if (r->code == 0) {
+        r->code = rundir_results(r->report, &r->error);
+    }
+    return r->code;
+}
+
 static int run_trials(struct runner *r, struct err *e)
 {
-    struct arena *scratch = r->report->arena;
-    const char *path = path_join(scratch, r->report->out, "trials.jsonl");
+    const char *path = path_join(r->report->arena, r->report->out, "trials.jsonl");
     int rc = appender_open(path, APPEND_NEW, &r->journal, e);
     if (rc != 0) {
         return rc;
     }
-    r->report->n = r->plan.n;
-    r->report->trials = arena_array(scratch, r->plan.n, sizeof *r->report->trials);
-    for (size_t i = 0; i < r->plan.n; i++) {
-        r->report->trials[i].verdict.outcome = EVAL_NONE;
-    }
+    report_make_rows(r->report, r->plan.n);
+    r->scratch = arena_new();
     run_loop(r);
-    struct err closing = {0};
-    rc = appender_close(r->journal, &closing);
-    if (rc != 0) {
-        broken(r, rc, &closing);
-    }
-    close_gaps(r->report);
+    arena_free(r->scratch);
     r->report->interrupted = r->state == RUNNER_INTERRUPTED;
-    if (r->code == 0) {
-        r->code = rundir_results(r->report, &r->error);
-    }
-    if (r->code != 0 && e != NULL) {
+    rc = finish_journal(r, path);
+    if (rc != 0 && e != NULL) {
         *e = r->error;
         tell_what_stays(r, e);
     }
-    return r->code;
+    return rc;
 }
 
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e)
@@ -312,8 +317,7 @@ int eval_run(const struct eval_options *o, struct eval_report **out, struct err 
     if (rc != 0) {
         return rc;
     }
-    r.report = mem_zero(sizeof *r.report);
-    r.report->arena = arena_new();
+    r.report = report_new("");
     rc = rundir_make(o, &r.plan, r.report->arena, &r.report->out, e);
     if (rc == 0) {
         rc = run_trials(&r, e);
@@ -326,12 +330,4 @@ int eval_run(const struct eval_options *o, struct eval_report **out, struct err 
     eval_sum(r.report, o->allow_errors);
     *out = r.report;
     return 0;
-}
-
-void eval_report_free(struct eval_report *r)
-{
-    if (r != NULL) {
-        arena_free(r->arena);
-        free(r);
-    }
 }

@@ -161,8 +161,24 @@ int rundir_make(const struct eval_options *o, const struct plan *plan, struct ar
 /* Makes the new run directory `dir` with its traces/. ERR_EXISTS: there is something in it. */
 int rundir_new(const char *dir, struct arena *arena, struct err *e) MUST_CHECK;
 
-/* Writes results.jsonl. */
-int rundir_results(const struct eval_report *r, struct err *e) MUST_CHECK;
+/* Writes results.jsonl: the lines of the rows, in their order, from where they are read now, which
+ * is results.jsonl from then on. */
+int rundir_results(struct eval_report *r, struct err *e) MUST_CHECK;
+
+/* Writes the manifest at `path` anew, whose text this is, as that of a run that is judged by these
+ * sets. The same sets give the same bytes. */
+int rundir_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
+                  struct err *e) MUST_CHECK;
+
+/* A run that is to be read: its manifest, without rows. Errors as run_load. */
+struct run_data;
+int run_open(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
+
+/* The path of its set of this name; NULL = it has none. */
+const char *run_set_path(const struct run_data *d, const char *name);
+
+/* What is said of results whose last line is torn. */
+#define RUN_CUT_OFF "the last line is cut off; the whole ones are in trials.jsonl beside it"
 
 /* ---- sums ---- */
 

@@ -1,3 +1,4 @@
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 
 #include "kernel/base/hash.h"
@@ -219,23 +220,47 @@ static int manifest(const struct eval_options *o, const struct plan *plan, cJSON
     return rc;
 }
 
+static int print_manifest(const cJSON *root, const char *path, struct err *e)
+{
+    char *printed = cJSON_Print(root);
+    if (printed == NULL) {
+        return err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    }
+    struct buf text = {0};
+    buf_addz(&text, printed);
+    buf_char(&text, '\n');
+    int rc = file_replace(path, buf_str(&text), e);
+    buf_free(&text);
+    cJSON_free(printed);
+    return rc;
+}
+
 static int write_manifest(const struct eval_options *o, const struct plan *plan, const char *path,
                           struct err *e)
 {
     bool good = false;
     cJSON *root = cJSON_CreateObject();
     int rc = manifest(o, plan, root, &good, e);
-    char *printed = rc == 0 && good ? cJSON_Print(root) : NULL;
-    if (printed != NULL) {
-        struct buf text = {0};
-        buf_addz(&text, printed);
-        buf_char(&text, '\n');
-        rc = file_replace(path, buf_str(&text), e);
-        buf_free(&text);
-    } else if (rc == 0) {
-        rc = err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
+    rc = rc != 0 ? rc : print_manifest(good ? root : NULL, path, e);
+    cJSON_Delete(root);
+    return rc;
+}
+
+int rundir_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
+                  struct err *e)
+{
+    cJSON *root = cJSON_ParseWithLength(text.p, text.n);
+    cJSON *list = cJSON_CreateArray();
+    bool good = root != NULL && list != NULL;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = add_set(list, sets[i], &good, e);
     }
-    cJSON_free(printed);
+    bool placed = rc == 0 && good && cJSON_ReplaceItemInObjectCaseSensitive(root, "sets", list);
+    if (!placed) {
+        cJSON_Delete(list);
+    }
+    rc = rc != 0 ? rc : print_manifest(placed ? root : NULL, path, e);
     cJSON_Delete(root);
     return rc;
 }
@@ -262,17 +287,39 @@ int rundir_new(const char *dir, struct arena *arena, struct err *e)
     return rc != 0 ? rc : dir_make(path_join(arena, dir, "traces"), e);
 }
 
-int rundir_results(const struct eval_report *r, struct err *e)
+/* Copies the lines; each row then names the byte where its line stands in the copy. */
+static int copy_lines(struct eval_report *r, struct file_writer *to, struct err *e)
 {
-    struct arena *scratch = arena_new();
-    struct buf text = {0};
+    uint64_t at = 0;
     for (size_t i = 0; i < r->n; i++) {
-        eval_trial_json(&text, &r->trials[i]);
+        struct eval_row *row = &r->rows[i];
+        struct str line;
+        int rc = eval_line(r, row, &line, e);
+        rc = rc != 0 ? rc : file_writer_add(to, (struct str){line.p, line.n + 1}, e);
+        if (rc != 0) {
+            return rc;
+        }
+        row->at = at;
+        at += (uint64_t)row->bytes + 1;
     }
-    int rc = text.truncated
-                 ? err_set(e, ERR_LIMIT, "%s: the results are larger than 1 GiB", r->out)
-                 : file_replace(path_join(scratch, r->out, "results.jsonl"), buf_str(&text), e);
-    buf_free(&text);
-    arena_free(scratch);
+    return 0;
+}
+
+int rundir_results(struct eval_report *r, struct err *e)
+{
+    const char *path = path_join(r->arena, r->out, "results.jsonl");
+    struct file_writer *to = NULL;
+    struct lines *lines = NULL;
+    int rc = file_writer_open(path, &to, e);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = copy_lines(r, to, e);
+    int closed = file_writer_close(to, rc == 0, rc == 0 ? e : NULL);
+    rc = rc != 0 ? rc : closed;
+    rc = rc != 0 ? rc : lines_open(path, &lines, e);
+    if (rc == 0) {
+        report_read_from(r, lines);
+    }
     return rc;
 }

@@ -14,15 +14,15 @@ struct run_set {
 /* A run directory that was read. */
 struct run_data {
     struct eval_report *report; /* scores with 6 decimals are taken for the fractions they were */
-    struct str *lines;          /* of the trials, as they stand, without newlines */
     struct str manifest;        /* its text */
     struct run_set *sets;
     size_t n_sets;
     int64_t planned;       /* trials */
     int64_t shard, shards; /* 0 = the whole run */
-    bool journal; /* results.jsonl is not there: the run was cut off, and trials.jsonl is read, in
-                     the order of finishing */
-    bool torn;    /* its last line was cut off and is left out */
+    bool journal;   /* trials.jsonl was read, in the order of finishing: results.jsonl is not there,
+                       as   the run was cut off, or it was asked for */
+    bool torn;      /* its last line was cut off and is left out */
+    uint64_t bytes; /* of the whole lines of the file that was read: behind them is the torn one */
 };
 
 /* Reads the run at `dir`: the manifest, then results.jsonl, or what trials.jsonl holds where the
@@ -31,7 +31,12 @@ struct run_data {
 int run_load(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
 void run_data_free(struct run_data *d); /* NULL allowed */
 
-/* Reads one line of results.jsonl into *out, whose texts are in arena. Errors as run_load. */
+/* The same from the journal, also where results.jsonl is there. Of a trial that stands there more
+ * than once, as one whose error was tried again, the last line counts. */
+int run_load_journal(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
+
+/* Reads one line of results.jsonl into *out, whose texts are views of `text` or in arena. Errors as
+ * run_load; a line that is not known is 0. */
 int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct str text,
                    struct eval_trial *out, struct err *e) MUST_CHECK;
 

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_scored(const struct eval_trial *t)
-{
-    return t->verdict.outcome == EVAL_PASS || t->verdict.outcome == EVAL_FAIL;
-}
-
 /* A mean that grows. */
 struct mean {
     struct ratio sum;
@@ -35,8 +30,8 @@ static void sum_scores(const struct eval_report *r, struct eval_summary *s)
     struct mean selection = {0}, precision = {0}, recall = {0}, f1 = {0}, arguments = {0};
     struct mean trajectory = {0};
     for (size_t i = 0; i < r->n; i++) {
-        const struct eval_scores *x = &r->trials[i].verdict.scores;
-        if (!is_scored(&r->trials[i])) {
+        const struct eval_scores *x = r->rows[i].scores;
+        if (!eval_row_scored(&r->rows[i])) {
             continue;
         }
         mean_add(&selection, x->tool_selection);
@@ -54,12 +49,12 @@ static void sum_scores(const struct eval_report *r, struct eval_summary *s)
     s->trajectory = mean_of(&trajectory);
 }
 
-static void count_outcome(struct eval_summary *s, const struct eval_trial *t)
+static void count_outcome(struct eval_summary *s, const struct eval_row *t)
 {
     s->trials++;
-    s->drifts += t->drifts;
+    s->drifts += (size_t)t->drifts;
     s->misses += t->code == ERR_MISS ? 1 : 0;
-    switch (t->verdict.outcome) {
+    switch ((enum eval_outcome)t->outcome) {
     case EVAL_PASS: s->passed++; break;
     case EVAL_FAIL: s->failed++; break;
     case EVAL_ERROR: s->errors++; break;
@@ -78,16 +73,16 @@ static void add_amount(int64_t *sum, int64_t more, bool scored)
     }
 }
 
-static void add_amounts(struct eval_summary *s, const struct eval_trial *t, bool scored)
+static void add_amounts(struct eval_summary *s, const struct eval_row *t, bool scored)
 {
-    const struct usage *u = &t->result.usage;
+    const struct usage *u = &t->usage;
     add_amount(&s->usage.input, u->input, scored);
     add_amount(&s->usage.cached, u->cached, scored);
     add_amount(&s->usage.cache_write, u->cache_write, scored);
     add_amount(&s->usage.output, u->output, scored);
     add_amount(&s->usage.reasoning, u->reasoning, scored);
-    add_amount(&s->steps, t->result.steps, scored);
-    add_amount(&s->calls, (int64_t)t->n_calls, scored);
+    add_amount(&s->steps, t->steps, scored);
+    add_amount(&s->calls, t->calls, scored);
 }
 
 /* Adds to what was spent in a currency. False where there are too many of them. */
@@ -115,11 +110,13 @@ static void sum_judges(const struct eval_report *r, struct eval_summary *s)
 {
     bool known = true;
     for (size_t i = 0; i < r->n; i++) {
-        const struct eval_judged *j = &r->trials[i].judged;
+        const struct eval_row_judge *j = r->rows[i].judge;
+        if (j == NULL) {
+            continue;
+        }
         s->judged += j->asked;
-        known = known &&
-                (j->asked == 0 || (j->cost_nano >= 0 && add_cost(s->judge_costs, &s->n_judge_costs,
-                                                                 j->currency, j->cost_nano)));
+        known = known && j->cost_nano >= 0 &&
+                add_cost(s->judge_costs, &s->n_judge_costs, j->currency, j->cost_nano);
     }
     s->n_judge_costs = known ? s->n_judge_costs : 0;
 }
@@ -129,12 +126,12 @@ static void sum_costs(const struct eval_report *r, struct eval_summary *s)
 {
     bool any_scored = s->passed + s->failed > 0;
     for (size_t i = 0; i < r->n; i++) {
-        const struct eval_trial *t = &r->trials[i];
-        int64_t nano = t->result.cost_nano;
-        if (!eval_ran(t) || (nano < 0 && any_scored && !is_scored(t))) {
+        const struct eval_row *t = &r->rows[i];
+        int64_t nano = t->cost_nano;
+        if (!eval_row_ran(t) || (nano < 0 && any_scored && !eval_row_scored(t))) {
             continue;
         }
-        if (nano < 0 || !add_cost(s->costs, &s->n_costs, t->result.currency, nano)) {
+        if (nano < 0 || !add_cost(s->costs, &s->n_costs, t->shared->currency, nano)) {
             s->n_costs = 0;
             return;
         }
@@ -146,10 +143,10 @@ static void sum_amounts(const struct eval_report *r, struct eval_summary *s)
     bool any_scored = s->passed + s->failed > 0;
     bool any_ran = false;
     for (size_t i = 0; i < r->n; i++) {
-        const struct eval_trial *t = &r->trials[i];
-        if (eval_ran(t)) {
+        const struct eval_row *t = &r->rows[i];
+        if (eval_row_ran(t)) {
             any_ran = true;
-            add_amounts(s, t, !any_scored || is_scored(t));
+            add_amounts(s, t, !any_scored || eval_row_scored(t));
         }
     }
     if (!any_ran) {
@@ -169,8 +166,8 @@ static void sum_latency(const struct eval_report *r, struct eval_summary *s)
     int64_t *ms = mem_alloc((r->n + 1) * sizeof *ms);
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) {
-        if (is_scored(&r->trials[i])) {
-            ms[n++] = (int64_t)r->trials[i].result.ended_ms;
+        if (eval_row_scored(&r->rows[i])) {
+            ms[n++] = r->rows[i].ended_ms;
         }
     }
     qsort(ms, n, sizeof *ms, by_value);
@@ -188,8 +185,8 @@ static int exit_status(const struct eval_report *r, int64_t allow_errors)
                                                      : EXIT_OK;
     bool too_many = s->errors > (uint64_t)(allow_errors < 0 ? 0 : allow_errors);
     for (size_t i = 0; too_many && i < r->n; i++) {
-        const struct eval_trial *t = &r->trials[i];
-        if (t->verdict.outcome == EVAL_ERROR) {
+        const struct eval_row *t = &r->rows[i];
+        if (t->outcome == EVAL_ERROR) {
             status = exit_worse(status, exit_of_code(t->code));
         }
     }
@@ -201,7 +198,7 @@ void eval_sum(struct eval_report *r, int64_t allow_errors)
     struct eval_summary *s = &r->summary;
     *s = (struct eval_summary){0};
     for (size_t i = 0; i < r->n; i++) {
-        count_outcome(s, &r->trials[i]);
+        count_outcome(s, &r->rows[i]);
     }
     s->success = (struct ratio){(int64_t)s->passed, (int64_t)(s->passed + s->failed)};
     sum_amounts(r, s);

@@ -29,8 +29,14 @@ static void add_rate(struct buf *out, const struct eval_group *g)
     }
 }
 
-static void add_task(struct buf *out, const struct compared_task *t)
+static void add_task(struct sink *sink, const struct comparison_result *c,
+                     const struct compared_task *t, struct arena *scratch)
 {
+    struct buf *out = &sink->text;
+    struct str difference = {NULL, 0};
+    if (sink->code == 0) {
+        sink->code = eval_difference(c, t, scratch, &difference, &sink->error);
+    }
     buf_fmt(out, "  %.*s", STR_FMT(t->task));
     if (t->model.n > 0) {
         buf_fmt(out, " (%.*s)", STR_FMT(t->model));
@@ -40,13 +46,14 @@ static void add_task(struct buf *out, const struct compared_task *t)
     buf_addz(out, " → ");
     add_rate(out, t->head);
     buf_char(out, '\n');
-    if (t->difference.n > 0) {
-        block_add(out, t->difference, 6, 0);
+    if (difference.n > 0) {
+        block_add(out, difference, 6, 0);
     }
 }
 
-static void add_section(struct buf *out, const struct comparison_result *c, size_t i, bool color)
+static void add_section(struct sink *sink, const struct comparison_result *c, size_t i, bool color)
 {
+    struct buf *out = &sink->text;
     size_t n = c->counts[sections[i].change], shown = 0;
     struct buf title = {0};
     if (n == 0) {
@@ -55,12 +62,15 @@ static void add_section(struct buf *out, const struct comparison_result *c, size
     buf_fmt(&title, "%s: %zu", sections[i].title, n);
     paint_add(out, buf_str(&title), sections[i].paint, color);
     buf_char(out, '\n');
+    struct arena *scratch = arena_new();
     for (size_t k = 0; k < c->n && shown < TASKS_SHOWN; k++) {
         if (c->tasks[k].change == sections[i].change) {
-            add_task(out, &c->tasks[k]);
+            arena_clear(scratch);
+            add_task(sink, c, &c->tasks[k], scratch);
             shown++;
         }
     }
+    arena_free(scratch);
     if (n > shown) {
         buf_fmt(out, "  and %zu more (--json lists all)\n", n - shown);
     }
@@ -186,13 +196,14 @@ static void add_verdict(struct buf *out, const struct comparison_result *c, bool
     buf_free(&text);
 }
 
-void report_compare(struct buf *out, const struct comparison_result *c, const char *base,
+void report_compare(struct sink *sink, const struct comparison_result *c, const char *base,
                     const char *head, bool color)
 {
+    struct buf *out = &sink->text;
     buf_fmt(out, "%s → %s: %" PRId64 " tasks compared, %zu pass in both\n", base, head, c->both,
             c->counts[TASK_SAME]);
     for (size_t i = 0; i < N_SECTIONS; i++) {
-        add_section(out, c, i, color);
+        add_section(sink, c, i, color);
     }
     add_success(out, c);
     add_tags(out, c);

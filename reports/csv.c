@@ -52,66 +52,87 @@ static void add_scores(struct buf *out, const struct eval_scores *s)
     add_known(out, s->trajectory);
 }
 
-static void add_joined(struct buf *out, const struct eval_trial *t)
+static void add_joined(struct buf *out, const struct eval_shared *s)
 {
     struct buf text = {0};
-    for (size_t i = 0; i < t->n_tags; i++) {
+    for (size_t i = 0; i < s->n_tags; i++) {
         buf_addz(&text, i > 0 ? ";" : "");
-        buf_add(&text, t->tags[i]);
+        buf_add(&text, s->tags[i]);
     }
     add_text(out, buf_str(&text));
     buf_free(&text);
 }
 
-static void add_failed(struct buf *out, const struct eval_trial *t)
+/* The names of the checks that failed, which are read back where there may be some. */
+static void add_failed(struct sink *out, const struct eval_report *r, const struct eval_row *t,
+                       struct arena *scratch)
 {
     struct buf text = {0};
-    for (size_t i = 0; i < t->verdict.n_checks; i++) {
-        if (!t->verdict.checks[i].passed) {
+    struct eval_trial details = {.n_calls = 0};
+    if (t->told && out->code == 0) {
+        out->code = eval_details(r, t, scratch, &details, &out->error);
+    }
+    for (size_t i = 0; i < details.verdict.n_checks; i++) {
+        if (!details.verdict.checks[i].passed) {
             buf_addz(&text, text.n > 0 ? ";" : "");
-            buf_add(&text, t->verdict.checks[i].name);
+            buf_add(&text, details.verdict.checks[i].name);
         }
     }
-    add_text(out, buf_str(&text));
+    add_text(&out->text, buf_str(&text));
     buf_free(&text);
 }
 
-static void add_trial(struct buf *out, const struct eval_report *r, const struct eval_trial *t)
+static void add_trace(struct sink *out, const struct eval_report *r, const struct eval_row *t,
+                      struct arena *scratch)
 {
-    const struct run_result *x = &t->result;
+    struct str trace = {NULL, 0};
+    if (out->code == 0) {
+        out->code = eval_trace_path(r, t, scratch, &trace, &out->error);
+    }
+    add_text(&out->text, trace);
+}
+
+static void add_trial(struct sink *sink, const struct eval_report *r, const struct eval_row *t,
+                      struct arena *scratch)
+{
+    struct buf *out = &sink->text;
+    bool ran = eval_row_ran(t);
     add_text(out, str_of(r->out));
-    add_text(out, str_of(t->set));
+    add_text(out, str_of(t->shared->set));
     add_text(out, t->task);
-    add_joined(out, t);
+    add_joined(out, t->shared);
     add_known(out, t->trial);
-    add_text(out, t->model);
-    add_text(out, str_of(eval_outcome_name(t->verdict.outcome)));
-    add_text(out, str_of(run_status_name(x->status)));
-    add_scores(out, &t->verdict.scores);
-    add_known(out, eval_ran(t) ? x->steps : -1);
-    add_known(out, eval_ran(t) ? (int64_t)t->n_calls : -1);
-    add_known(out, x->usage.input);
-    add_known(out, x->usage.cached);
-    add_known(out, x->usage.cache_write);
-    add_known(out, x->usage.output);
-    add_known(out, x->usage.reasoning);
-    add_known(out, x->cost_nano);
-    add_text(out, x->cost_nano < 0 ? STR("") : x->currency);
-    add_known(out, eval_ran(t) ? (int64_t)x->ended_ms : -1);
-    add_failed(out, t);
-    add_text(out, t->trace);
-    add_known(out, t->judged.asked);
-    add_known(out, t->judged.asked == 0 ? -1 : t->judged.cost_nano);
+    add_text(out, t->shared->model);
+    add_text(out, str_of(eval_outcome_name((enum eval_outcome)t->outcome)));
+    add_text(out, str_of(run_status_name((enum run_status)t->status)));
+    add_scores(out, t->scores);
+    add_known(out, ran ? t->steps : -1);
+    add_known(out, ran ? t->calls : -1);
+    add_known(out, t->usage.input);
+    add_known(out, t->usage.cached);
+    add_known(out, t->usage.cache_write);
+    add_known(out, t->usage.output);
+    add_known(out, t->usage.reasoning);
+    add_known(out, t->cost_nano);
+    add_text(out, t->cost_nano < 0 ? STR("") : t->shared->currency);
+    add_known(out, ran ? t->ended_ms : -1);
+    add_failed(sink, r, t, scratch);
+    add_trace(sink, r, t, scratch);
+    add_known(out, t->judge == NULL ? 0 : t->judge->asked);
+    add_known(out, t->judge == NULL ? -1 : t->judge->cost_nano);
     out->n -= 1; /* the last comma */
     buf_addz(out, "\r\n");
 }
 
-void report_csv(struct buf *out, const struct eval_report *const *runs, size_t n)
+void report_csv(struct sink *out, const struct eval_report *const *runs, size_t n)
 {
-    buf_addz(out, names);
+    struct arena *scratch = arena_new();
+    buf_addz(&out->text, names);
     for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < runs[i]->n; k++) {
-            add_trial(out, runs[i], &runs[i]->trials[k]);
+        for (size_t k = 0; sink_ease(out) && k < runs[i]->n; k++) {
+            arena_clear(scratch);
+            add_trial(out, runs[i], &runs[i]->rows[k], scratch);
         }
     }
+    arena_free(scratch);
 }

@@ -103,12 +103,12 @@ static void add_cost(struct buf *out, const struct eval_summary *s, const struct
 static void add_models(struct buf *out, const struct eval_report *r, struct arena *arena)
 {
     size_t n = 0;
-    const struct eval_report *models = eval_by_model(r, arena, &n);
-    for (size_t i = 0; eval_several_models(r) && i < n; i++) {
+    const struct eval_report *models = eval_several_models(r) ? eval_by_model(r, arena, &n) : NULL;
+    for (size_t i = 0; i < n; i++) {
         struct eval_figures f;
         eval_figures(&models[i], arena, &f);
         const struct eval_summary *s = &models[i].summary;
-        struct str name = models[i].trials[0].model;
+        struct str name = models[i].rows[0].shared->model;
         buf_fmt(out, "%.*s: %zu of %zu passed (95%% interval ", STR_FMT(name), s->passed,
                 s->passed + s->failed);
         interval_text(out, f.success);

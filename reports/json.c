@@ -20,7 +20,7 @@ static void add_models(struct buf *out, const struct eval_report *r)
     json_key(out, "models");
     buf_char(out, '[');
     for (size_t i = 0; i < n; i++) {
-        struct str name = models[i].trials[0].model;
+        struct str name = models[i].rows[0].shared->model;
         json_next(out);
         buf_char(out, '{');
         json_put_text_or_null(out, "model", name.n > 0 ? name : (struct str){NULL, 0});
@@ -31,8 +31,22 @@ static void add_models(struct buf *out, const struct eval_report *r)
     arena_free(arena);
 }
 
-static void add_run(struct buf *out, const struct eval_report *r)
+/* The trials' lines as they stand: what wrote them knows best what is in them. */
+static void add_trials(struct sink *out, const struct eval_report *r)
 {
+    for (size_t i = 0; sink_ease(out) && i < r->n; i++) {
+        struct str line;
+        out->code = eval_line(r, &r->rows[i], &line, &out->error);
+        if (out->code == 0) {
+            json_next(&out->text);
+            buf_add(&out->text, line);
+        }
+    }
+}
+
+static void add_run(struct sink *sink, const struct eval_report *r)
+{
+    struct buf *out = &sink->text;
     json_next(out);
     buf_char(out, '{');
     json_put_text(out, "run", str_of(r->out));
@@ -41,25 +55,22 @@ static void add_run(struct buf *out, const struct eval_report *r)
     add_models(out, r);
     json_key(out, "trials");
     buf_char(out, '[');
-    for (size_t i = 0; i < r->n; i++) {
-        json_next(out);
-        eval_trial_json(out, &r->trials[i]);
-        out->n -= 1; /* its newline */
-    }
+    add_trials(sink, r);
     buf_addz(out, "]}");
 }
 
-void report_json(struct buf *out, const struct eval_report *const *runs, size_t n,
+void report_json(struct sink *sink, const struct eval_report *const *runs, size_t n,
                  const struct report_baseline *baseline)
 {
+    struct buf *out = &sink->text;
     buf_addz(out, "{\"runs\":[");
     for (size_t i = 0; i < n; i++) {
-        add_run(out, runs[i]);
+        add_run(sink, runs[i]);
     }
     buf_char(out, ']');
     if (baseline != NULL) {
         json_key(out, "comparison");
-        eval_compare_json(out, baseline->result, baseline->name, runs[0]->out);
+        eval_compare_json(sink, baseline->result, baseline->name, runs[0]->out);
     }
     buf_addz(out, "}\n");
 }

@@ -87,35 +87,56 @@ static void add_error(struct buf *out, const struct eval_report *r, const struct
     buf_addz(out, "</error>\n");
 }
 
-/* The class is the set, and the model where there are several: viewers show it as a tree. */
-static void add_case(struct buf *out, const struct eval_report *r, const struct eval_trial *t,
-                     bool several, bool models)
+static void add_name(struct buf *out, const struct eval_row *t, bool several, bool models)
 {
     struct buf name = {0}, class = {0};
+    const char *set = t->shared->set;
     buf_add(&name, t->task);
     if (several) {
-        buf_fmt(&name, " #%" PRId64, t->trial);
+        buf_fmt(&name, " #%" PRId32, t->trial);
     }
-    buf_addz(&class, t->set == NULL || *t->set == '\0' ? "assay" : t->set);
-    if (models && t->model.n > 0) {
-        buf_fmt(&class, ".%.*s", STR_FMT(t->model));
+    buf_addz(&class, set == NULL || *set == '\0' ? "assay" : set);
+    if (models && t->shared->model.n > 0) {
+        buf_fmt(&class, ".%.*s", STR_FMT(t->shared->model));
     }
-    buf_addz(out, "    <testcase");
     add_attribute(out, "classname", buf_str(&class));
     add_attribute(out, "name", buf_str(&name));
-    add_time(out, (int64_t)t->result.ended_ms);
     buf_free(&name);
     buf_free(&class);
-    if (t->verdict.outcome == EVAL_PASS) {
+}
+
+/* What was wrong, read back. */
+static void add_wrong(struct sink *out, const struct eval_report *r, const struct eval_row *row,
+                      struct arena *scratch)
+{
+    struct eval_trial t;
+    if (out->code == 0) {
+        out->code = eval_details(r, row, scratch, &t, &out->error);
+    }
+    if (out->code != 0) {
+        return;
+    }
+    if (t.verdict.outcome == EVAL_FAIL) {
+        add_failure(&out->text, r, &t);
+    } else {
+        add_error(&out->text, r, &t);
+    }
+}
+
+/* The class is the set, and the model where there are several: viewers show it as a tree. */
+static void add_case(struct sink *sink, const struct eval_report *r, const struct eval_row *t,
+                     bool several, bool models, struct arena *scratch)
+{
+    struct buf *out = &sink->text;
+    buf_addz(out, "    <testcase");
+    add_name(out, t, several, models);
+    add_time(out, t->ended_ms);
+    if (t->outcome == EVAL_PASS) {
         buf_addz(out, "/>\n");
         return;
     }
     buf_addz(out, ">\n");
-    if (t->verdict.outcome == EVAL_FAIL) {
-        add_failure(out, r, t);
-    } else {
-        add_error(out, r, t);
-    }
+    add_wrong(sink, r, t, scratch);
     buf_addz(out, "    </testcase>\n");
 }
 
@@ -123,7 +144,7 @@ static int64_t time_of(const struct eval_report *r)
 {
     int64_t ms = 0;
     for (size_t i = 0; i < r->n; i++) {
-        ms += (int64_t)r->trials[i].result.ended_ms;
+        ms += r->rows[i].ended_ms;
     }
     return ms;
 }
@@ -133,26 +154,31 @@ static void add_counts(struct buf *out, size_t tests, size_t failures, size_t er
     buf_fmt(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"", tests, failures, errors);
 }
 
-static void add_suite(struct buf *out, const struct eval_report *r)
+static void add_suite(struct sink *sink, const struct eval_report *r)
 {
+    struct buf *out = &sink->text;
+    struct arena *scratch = arena_new();
     bool several = several_trials(r), models = eval_several_models(r);
     buf_addz(out, "  <testsuite");
     add_attribute(out, "name", str_of(r->out));
     add_counts(out, r->n, r->summary.failed, r->summary.errors);
     buf_addz(out, " skipped=\"0\"");
     add_time(out, time_of(r));
-    if (r->n > 0 && r->trials[0].file != NULL) {
-        add_attribute(out, "file", str_of(r->trials[0].file));
+    if (r->n > 0 && r->rows[0].shared->file != NULL) {
+        add_attribute(out, "file", str_of(r->rows[0].shared->file));
     }
     buf_addz(out, ">\n");
-    for (size_t i = 0; i < r->n; i++) {
-        add_case(out, r, &r->trials[i], several, models);
+    for (size_t i = 0; sink_ease(sink) && i < r->n; i++) {
+        arena_clear(scratch);
+        add_case(sink, r, &r->rows[i], several, models, scratch);
     }
     buf_addz(out, "  </testsuite>\n");
+    arena_free(scratch);
 }
 
-void report_junit(struct buf *out, const struct eval_report *const *runs, size_t n)
+void report_junit(struct sink *sink, const struct eval_report *const *runs, size_t n)
 {
+    struct buf *out = &sink->text;
     size_t tests = 0, failures = 0, errors = 0;
     int64_t ms = 0;
     for (size_t i = 0; i < n; i++) {
@@ -166,7 +192,7 @@ void report_junit(struct buf *out, const struct eval_report *const *runs, size_t
     add_time(out, ms);
     buf_addz(out, ">\n");
     for (size_t i = 0; i < n; i++) {
-        add_suite(out, runs[i]);
+        add_suite(sink, runs[i]);
     }
     buf_addz(out, "</testsuites>\n");
 }

@@ -99,9 +99,18 @@ static void add_row(struct buf *out, const struct eval_report *r)
     arena_free(arena);
 }
 
-static void add_story(struct buf *out, const struct eval_report *r, const struct eval_trial *t,
-                      bool several)
+static void add_story(struct sink *sink, const struct eval_report *r, const struct eval_row *row,
+                      bool several, struct arena *scratch)
 {
+    struct buf *out = &sink->text;
+    struct eval_trial details;
+    const struct eval_trial *t = &details;
+    if (sink->code == 0) {
+        sink->code = eval_details(r, row, scratch, &details, &sink->error);
+    }
+    if (sink->code != 0) {
+        return;
+    }
     struct buf text = {0};
     buf_addz(out, "**");
     add_plain(out, t->task);
@@ -133,8 +142,9 @@ static void add_story(struct buf *out, const struct eval_report *r, const struct
 }
 
 /* The failures, then the errors, of one run, folded. */
-static void add_folded(struct buf *out, const struct eval_report *r, enum eval_outcome outcome)
+static void add_folded(struct sink *sink, const struct eval_report *r, enum eval_outcome outcome)
 {
+    struct buf *out = &sink->text;
     size_t n = outcome == EVAL_FAIL ? r->summary.failed : r->summary.errors, shown = 0;
     bool several = several_trials(r);
     if (n == 0) {
@@ -144,12 +154,15 @@ static void add_folded(struct buf *out, const struct eval_report *r, enum eval_o
             outcome == EVAL_FAIL ? "failed" : "with errors");
     add_plain(out, str_of(r->out));
     buf_addz(out, "</summary>\n\n");
+    struct arena *scratch = arena_new();
     for (size_t i = 0; i < r->n && out->n < BYTES_MAX; i++) {
-        if (r->trials[i].verdict.outcome == outcome) {
-            add_story(out, r, &r->trials[i], several);
+        if (r->rows[i].outcome == outcome) {
+            arena_clear(scratch);
+            add_story(sink, r, &r->rows[i], several, scratch);
             shown++;
         }
     }
+    arena_free(scratch);
     if (shown < n) {
         buf_fmt(out, "and %zu more\n\n", n - shown);
     }
@@ -198,10 +211,11 @@ static void add_scores(struct buf *out, const struct eval_report *const *runs, s
 }
 
 /* A line, and what it rests on, folded. */
-static void add_comparison(struct buf *out, const struct report_baseline *b, const char *head)
+static void add_comparison(struct sink *sink, const struct report_baseline *b, const char *head)
 {
+    struct buf *out = &sink->text;
     const struct comparison_result *c = b->result;
-    struct buf text = {0};
+    struct sink text = {.write = NULL};
     buf_addz(out, "Against ");
     add_plain(out, str_of(b->name));
     buf_fmt(out, ": **%zu regressed**, %zu improved, %zu flaky, %zu new, %zu gone; ",
@@ -210,14 +224,16 @@ static void add_comparison(struct buf *out, const struct report_baseline *b, con
     verdict_add(out, c);
     buf_addz(out, ".\n\n<details><summary>what changed</summary>\n\n");
     report_compare(&text, c, b->name, head, false);
-    add_block(out, buf_str(&text), COMPARED_CHARS);
+    add_block(out, buf_str(&text.text), COMPARED_CHARS);
     buf_addz(out, "\n</details>\n");
-    buf_free(&text);
+    int rc = sink_end(&text, sink->code == 0 ? &sink->error : NULL);
+    sink->code = sink->code != 0 ? sink->code : rc;
 }
 
-void report_markdown(struct buf *out, const struct eval_report *const *runs, size_t n,
+void report_markdown(struct sink *sink, const struct eval_report *const *runs, size_t n,
                      const struct report_baseline *baseline)
 {
+    struct buf *out = &sink->text;
     add_headline(out, runs, n);
     buf_addz(out, "| run | passed | 95% interval | errors | flaky | cost | a passed trial | time "
                   "p50 / p95 |\n|---|---|---|---|---|---|---|---|\n");
@@ -226,11 +242,11 @@ void report_markdown(struct buf *out, const struct eval_report *const *runs, siz
     }
     buf_char(out, '\n');
     if (baseline != NULL) {
-        add_comparison(out, baseline, runs[0]->out);
+        add_comparison(sink, baseline, runs[0]->out);
     }
     for (size_t i = 0; i < n; i++) {
-        add_folded(out, runs[i], EVAL_FAIL);
-        add_folded(out, runs[i], EVAL_ERROR);
+        add_folded(sink, runs[i], EVAL_FAIL);
+        add_folded(sink, runs[i], EVAL_ERROR);
         add_flaky(out, runs[i]);
     }
     add_scores(out, runs, n);

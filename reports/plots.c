@@ -63,32 +63,38 @@ static struct str label_of(const struct eval_report *r, struct str model, bool r
     return runs ? arena_printf(arena, "%.*s (%s)", STR_FMT(model), r->out) : model;
 }
 
+static void add_mark(struct marks *m, const struct eval_report *r, bool runs)
+{
+    const struct eval_summary *s = &r->summary;
+    struct mark *mark = &m->at[m->n];
+    if (s->passed + s->failed == 0) {
+        return;
+    }
+    mark->label = label_of(r, r->rows[0].shared->model, runs, m->arena);
+    mark->report = r;
+    mark->success = (double)s->passed / (double)(s->passed + s->failed);
+    eval_figures(r, m->arena, &mark->figures);
+    m->n++;
+    bool priced =
+        mark->figures.priced && (m->priced == 0 || str_eq(m->currency, mark->figures.currency));
+    mark->figures.priced = priced;
+    m->currency = priced ? mark->figures.currency : m->currency;
+    m->priced += priced;
+}
+
 static void collect(struct marks *m, const struct eval_report *const *runs, size_t n)
 {
     size_t room = 0;
+    struct eval_report **each = arena_array(m->arena, n, sizeof *each);
+    size_t *models = arena_array(m->arena, n, sizeof *models);
     for (size_t i = 0; i < n; i++) {
-        room += runs[i]->n;
+        each[i] = eval_by_model(runs[i], m->arena, &models[i]);
+        room += models[i];
     }
     m->at = arena_array(m->arena, room + 1, sizeof *m->at);
     for (size_t i = 0; i < n; i++) {
-        size_t models = 0;
-        const struct eval_report *each = eval_by_model(runs[i], m->arena, &models);
-        for (size_t k = 0; k < models; k++) {
-            const struct eval_summary *s = &each[k].summary;
-            struct mark *mark = &m->at[m->n];
-            if (s->passed + s->failed == 0) {
-                continue;
-            }
-            mark->label = label_of(&each[k], each[k].trials[0].model, n > 1, m->arena);
-            mark->report = &each[k];
-            mark->success = (double)s->passed / (double)(s->passed + s->failed);
-            eval_figures(&each[k], m->arena, &mark->figures);
-            m->n++;
-            bool priced = mark->figures.priced &&
-                          (m->priced == 0 || str_eq(m->currency, mark->figures.currency));
-            mark->figures.priced = priced;
-            m->currency = priced ? mark->figures.currency : m->currency;
-            m->priced += priced;
+        for (size_t k = 0; k < models[i]; k++) {
+            add_mark(m, &each[i][k], n > 1);
         }
     }
 }
@@ -174,9 +180,8 @@ static void add_times(struct buf *out, const struct mark *m)
     int64_t *ms = mem_alloc((r->n + 1) * sizeof *ms);
     size_t n = 0, last = 0;
     for (size_t i = 0; i < r->n; i++) {
-        enum eval_outcome o = r->trials[i].verdict.outcome;
-        if (o == EVAL_PASS || o == EVAL_FAIL) {
-            ms[n++] = (int64_t)r->trials[i].result.ended_ms;
+        if (eval_row_scored(&r->rows[i])) {
+            ms[n++] = r->rows[i].ended_ms;
         }
     }
     qsort(ms, n, sizeof *ms, by_time);

@@ -1,6 +1,7 @@
 #include "reports/report_int.h"
 
 #include "kernel/base/text.h"
+#include "kernel/drive/lines.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -40,16 +41,16 @@ static enum paint outcome_paint(enum eval_outcome o)
 bool several_trials(const struct eval_report *r)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (r->trials[i].trial > 1) {
+        if (r->rows[i].trial > 1) {
             return true;
         }
     }
     return false;
 }
 
-static struct str task_name(const struct eval_trial *t, bool several, struct arena *arena)
+static struct str task_name(const struct eval_row *t, bool several, struct arena *arena)
 {
-    return several ? arena_printf(arena, "%.*s #%" PRId64, STR_FMT(t->task), t->trial) : t->task;
+    return several ? arena_printf(arena, "%.*s #%" PRId32, STR_FMT(t->task), t->trial) : t->task;
 }
 
 static struct str text_of(struct buf *b, struct arena *arena)
@@ -59,13 +60,13 @@ static struct str text_of(struct buf *b, struct arena *arena)
     return s;
 }
 
-static struct str cost_text(const struct run_result *r, struct arena *arena)
+static struct str cost_text(const struct eval_row *r, struct arena *arena)
 {
     struct buf b = {0};
     if (r->cost_nano < 0) {
         return STR("unpriced");
     }
-    money_add(&b, r->cost_nano, r->currency);
+    money_add(&b, r->cost_nano, r->shared->currency);
     return text_of(&b, arena);
 }
 
@@ -82,26 +83,26 @@ static struct str tokens_text(const struct usage *u, struct arena *arena)
                                          : arena_printf(arena, "%" PRId64, u->input + u->output);
 }
 
-static struct str calls_text(const struct eval_trial *t, struct arena *arena)
+static struct str calls_text(const struct eval_row *t, struct arena *arena)
 {
     return t->expected_calls < 0
-               ? arena_printf(arena, "%zu", t->n_calls)
-               : arena_printf(arena, "%zu/%" PRId64, t->n_calls, t->expected_calls);
+               ? arena_printf(arena, "%" PRId32, t->calls)
+               : arena_printf(arena, "%" PRId32 "/%" PRId32, t->calls, t->expected_calls);
 }
 
-static struct row row_of(const struct eval_trial *t, bool several, struct arena *arena)
+static struct row row_of(const struct eval_row *t, bool several, struct arena *arena)
 {
-    struct row row = {
-        .cells = {task_name(t, several, arena), str_of(eval_outcome_name(t->verdict.outcome))}};
+    struct row row = {.cells = {task_name(t, several, arena),
+                                str_of(eval_outcome_name((enum eval_outcome)t->outcome))}};
     for (size_t i = 2; i < COLUMNS; i++) {
         row.cells[i] = STR("-");
     }
-    if (eval_ran(t)) {
+    if (eval_row_ran(t)) {
         row.cells[2] = calls_text(t, arena);
-        row.cells[3] = arena_printf(arena, "%" PRId64, t->result.steps);
-        row.cells[4] = tokens_text(&t->result.usage, arena);
-        row.cells[COST] = cost_text(&t->result, arena);
-        row.cells[6] = time_of((int64_t)t->result.ended_ms, arena);
+        row.cells[3] = arena_printf(arena, "%" PRId32, t->steps);
+        row.cells[4] = tokens_text(&t->usage, arena);
+        row.cells[COST] = cost_text(t, arena);
+        row.cells[6] = time_of(t->ended_ms, arena);
     }
     return row;
 }
@@ -125,62 +126,121 @@ static void add_row(struct buf *out, const struct row *row, const struct layout 
 static bool has_prices(const struct eval_report *r)
 {
     for (size_t i = 0; i < r->n; i++) {
-        if (eval_ran(&r->trials[i]) && r->trials[i].result.cost_nano >= 0) {
+        if (eval_row_ran(&r->rows[i]) && r->rows[i].cost_nano >= 0) {
             return true;
         }
     }
     return false;
 }
 
+/* ---- which trials are shown ---- */
+
+/* Some of a run's trials. */
+struct chosen {
+    const struct eval_row **rows;
+    size_t n;
+    size_t left; /* how many more there are of their kind */
+};
+
+static void choose(struct chosen *c, const struct eval_row *row, size_t most)
+{
+    if (c->n < most) {
+        c->rows[c->n++] = row;
+    } else {
+        c->left++;
+    }
+}
+
+/* All of a short run; of a long one those that did not pass. */
+static struct chosen choose_rows(const struct eval_report *r, struct arena *arena)
+{
+    size_t most = r->n < TABLE_ROWS_MAX ? r->n : TABLE_ROWS_MAX;
+    struct chosen c = {.rows = arena_array(arena, most, sizeof(const struct eval_row *))};
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->n <= TABLE_ROWS_MAX || r->rows[i].outcome != EVAL_PASS) {
+            choose(&c, &r->rows[i], most);
+        }
+    }
+    return c;
+}
+
+static bool has_story(const struct eval_row *t)
+{
+    return t->outcome != EVAL_PASS || t->told;
+}
+
+/* All of a short run, in their order; of a long one first of those that did not pass. */
+static struct chosen choose_stories(const struct eval_report *r, struct arena *arena)
+{
+    bool all = r->n <= TABLE_ROWS_MAX;
+    size_t most = all ? r->n : TABLE_STORIES_MAX;
+    struct chosen c = {.rows = arena_array(arena, most, sizeof(const struct eval_row *))};
+    for (int passed = 0; passed <= (all ? 0 : 1); passed++) {
+        for (size_t i = 0; i < r->n; i++) {
+            bool wanted = all || (r->rows[i].outcome == EVAL_PASS) == (passed == 1);
+            if (wanted && has_story(&r->rows[i])) {
+                choose(&c, &r->rows[i], most);
+            }
+        }
+    }
+    return c;
+}
+
+static const char *results_name(const struct eval_report *r)
+{
+    return r->details == NULL ? r->out : lines_name(r->details);
+}
+
+static void add_left(struct buf *out, const struct eval_report *r, const struct chosen *c)
+{
+    if (c->left > 0) {
+        buf_fmt(out, "… and %zu more; all in %s\n", c->left, results_name(r));
+    }
+    if (r->n > TABLE_ROWS_MAX && r->summary.passed > 0) {
+        buf_fmt(out, "%zu trial%s that passed %s not listed\n", r->summary.passed,
+                r->summary.passed == 1 ? "" : "s", r->summary.passed == 1 ? "is" : "are");
+    }
+}
+
 static void add_rows(struct buf *out, const struct eval_report *r, bool color)
 {
     struct arena *arena = arena_new();
     bool several = several_trials(r);
-    struct row *rows = arena_array(arena, r->n + 1, sizeof *rows);
+    struct chosen c = choose_rows(r, arena);
+    struct row *rows = arena_array(arena, c.n + 1, sizeof *rows);
     struct layout layout = {.color = color};
-    for (size_t c = 0; c < COLUMNS; c++) {
-        rows[0].cells[c] = str_of(titles[c]);
+    for (size_t i = 0; i < COLUMNS; i++) {
+        rows[0].cells[i] = str_of(titles[i]);
     }
-    for (size_t i = 0; i <= r->n; i++) {
+    for (size_t i = 0; i <= c.n; i++) {
         if (i > 0) {
-            rows[i] = row_of(&r->trials[i - 1], several, arena);
+            rows[i] = row_of(c.rows[i - 1], several, arena);
         }
-        for (size_t c = 0; c < COLUMNS; c++) {
-            size_t width = text_width(rows[i].cells[c]);
-            bool fits = c > 0 || width <= TASK_WIDTH_MAX;
-            layout.widths[c] = fits && width > layout.widths[c] ? width : layout.widths[c];
+        for (size_t k = 0; k < COLUMNS; k++) {
+            size_t width = text_width(rows[i].cells[k]);
+            bool fits = k > 0 || width <= TASK_WIDTH_MAX;
+            layout.widths[k] = fits && width > layout.widths[k] ? width : layout.widths[k];
         }
     }
     layout.widths[COST] = has_prices(r) ? layout.widths[COST] : 0;
     enum paint paints[COLUMNS] = {PAINT_BOLD, PAINT_BOLD, PAINT_BOLD, PAINT_BOLD,
                                   PAINT_BOLD, PAINT_BOLD, PAINT_BOLD};
-    add_row(out, &rows[0], &layout, paints);
-    memset(paints, 0, sizeof paints);
-    for (size_t i = 1; i <= r->n; i++) {
-        paints[1] = outcome_paint(r->trials[i - 1].verdict.outcome);
+    bool none = c.n == 0 && r->n > 0;
+    for (size_t i = 0; !none && i <= c.n; i++) {
+        if (i > 0) {
+            memset(paints, 0, sizeof paints);
+            paints[1] = outcome_paint((enum eval_outcome)c.rows[i - 1]->outcome);
+        }
         add_row(out, &rows[i], &layout, paints);
     }
+    add_left(out, r, &c);
     arena_free(arena);
 }
 
 /* ---- why ---- */
 
-static bool has_story(const struct eval_trial *t)
+static void add_reasons(struct buf *out, const struct eval_report *r, const struct eval_trial *t)
 {
-    return t->verdict.outcome != EVAL_PASS || t->problem.n > 0;
-}
-
-static void add_story(struct buf *out, const struct eval_report *r, const struct eval_trial *t,
-                      struct str name, bool color)
-{
-    const char *outcome = eval_outcome_name(t->verdict.outcome);
-    buf_char(out, '\n');
-    paint_add(out, str_of(outcome), outcome_paint(t->verdict.outcome), color);
-    buf_fmt(out, " %.*s", STR_FMT(name));
-    if (t->file != NULL) {
-        buf_fmt(out, " (%s:%" PRIu32 ")", t->file, t->line);
-    }
-    buf_addz(out, t->verdict.outcome == EVAL_PASS ? ", but\n" : "\n");
     for (size_t i = 0; i < t->verdict.n_checks; i++) {
         const struct eval_check *c = &t->verdict.checks[i];
         if (!c->passed) {
@@ -196,16 +256,43 @@ static void add_story(struct buf *out, const struct eval_report *r, const struct
     }
 }
 
-static void add_stories(struct buf *out, const struct eval_report *r, bool color)
+static void add_story(struct sink *sink, const struct eval_report *r, const struct eval_row *row,
+                      struct str name, bool color, struct arena *scratch)
 {
-    struct arena *arena = arena_new();
+    struct buf *out = &sink->text;
+    struct eval_trial t;
+    enum eval_outcome outcome = (enum eval_outcome)row->outcome;
+    if (sink->code == 0) {
+        sink->code = eval_details(r, row, scratch, &t, &sink->error);
+    }
+    if (sink->code != 0) {
+        return;
+    }
+    buf_char(out, '\n');
+    paint_add(out, str_of(eval_outcome_name(outcome)), outcome_paint(outcome), color);
+    buf_fmt(out, " %.*s", STR_FMT(name));
+    if (row->shared->file != NULL) {
+        buf_fmt(out, " (%s:%" PRIu32 ")", row->shared->file, row->line);
+    }
+    buf_addz(out, outcome == EVAL_PASS ? ", but\n" : "\n");
+    add_reasons(out, r, &t);
+}
+
+static void add_stories(struct sink *out, const struct eval_report *r, bool color)
+{
+    struct arena *arena = arena_new(), *scratch = arena_new();
     bool several = several_trials(r);
-    for (size_t i = 0; i < r->n; i++) {
-        if (has_story(&r->trials[i])) {
-            add_story(out, r, &r->trials[i], task_name(&r->trials[i], several, arena), color);
-        }
+    struct chosen c = choose_stories(r, arena);
+    for (size_t i = 0; sink_ease(out) && i < c.n; i++) {
+        arena_clear(scratch);
+        add_story(out, r, c.rows[i], task_name(c.rows[i], several, scratch), color, scratch);
+    }
+    if (c.left > 0) {
+        buf_fmt(&out->text, "\n… and why %zu more did not pass or were warned of: %s\n", c.left,
+                results_name(r));
     }
     arena_free(arena);
+    arena_free(scratch);
 }
 
 /* ---- totals ---- */
@@ -278,9 +365,9 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
     buf_free(&counts);
 }
 
-void report_table(struct buf *out, const struct eval_report *r, bool color)
+void report_table(struct sink *out, const struct eval_report *r, bool color)
 {
-    add_rows(out, r, color);
+    add_rows(&out->text, r, color);
     add_stories(out, r, color);
-    add_totals(out, r, color);
+    add_totals(&out->text, r, color);
 }

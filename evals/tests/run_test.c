@@ -88,6 +88,16 @@ static struct eval_report *run(const char *set, struct eval_options o, struct er
     return report;
 }
 
+/* A trial of it, read back. */
+static struct eval_trial trial_of(const struct eval_report *r, size_t i)
+{
+    struct eval_trial t = {.n_calls = 0};
+    struct err e;
+    CU_ASSERT_FATAL(i < r->n);
+    CU_ASSERT_EQUAL_FATAL(eval_details(r, &r->rows[i], arena, &t, &e), 0);
+    return t;
+}
+
 static bool begin(void)
 {
     arena = arena_new();
@@ -234,7 +244,7 @@ static void missing_cassette_is_a_miss(void)
                    "\"usage\":{\"input\":null,\"cached\":null,\"cache_write\":null,"
                    "\"output\":null,\"reasoning\":null},\"cost_nano\":null,"
                    "\"latency_ms\":null,\"trace\":null,");
-        CU_ASSERT(str_find(r->trials[0].problem, str_of(cases[i].problem)) != SIZE_MAX);
+        CU_ASSERT(str_find(trial_of(r, 0).problem, str_of(cases[i].problem)) != SIZE_MAX);
         eval_report_free(r);
     }
     end();
@@ -319,7 +329,7 @@ static void strict_turns_drift_and_unused_into_misses(void)
         CU_ASSERT_EQUAL(r->exit_status, cases[i].status);
         CU_ASSERT_EQUAL(r->summary.drifts, cases[i].drifts);
         CU_ASSERT_EQUAL(r->summary.misses, cases[i].status == 3 ? 1 : 0);
-        struct str problem = r->trials[0].problem;
+        struct str problem = trial_of(r, 0).problem;
         CU_ASSERT_EQUAL(problem.n > 0, cases[i].problem != NULL);
         CU_ASSERT(cases[i].problem == NULL ||
                   str_find(problem, str_of(cases[i].problem)) != SIZE_MAX);
@@ -339,7 +349,8 @@ static void leftover_steps_fail(void)
     struct eval_report *r =
         run(set, (struct eval_options){.source = EVAL_FAKE, .out = in_dir(dir, "out")}, &e);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
-    const struct eval_verdict *v = &r->trials[0].verdict;
+    struct eval_trial t = trial_of(r, 0);
+    const struct eval_verdict *v = &t.verdict;
     CU_ASSERT_EQUAL(v->outcome, EVAL_FAIL);
     CU_ASSERT_FATAL(v->n_checks > 0);
     CU_ASSERT(str_is(v->checks[v->n_checks - 1].name, "script"));
@@ -359,9 +370,9 @@ static void several_trials_have_a_trace_each(void)
             (struct eval_options){.source = EVAL_FAKE, .out = out, .trials = 3}, &e);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     CU_ASSERT_EQUAL(r->n, 6);
-    CU_ASSERT(str_is(r->trials[4].task, "task-1"));
-    CU_ASSERT_EQUAL(r->trials[4].trial, 2);
-    CU_ASSERT(str_is(r->trials[4].trace, "traces/task-1.2.jsonl"));
+    CU_ASSERT(str_is(r->rows[4].task, "task-1"));
+    CU_ASSERT_EQUAL(r->rows[4].trial, 2);
+    CU_ASSERT(str_is(trial_of(r, 4).trace, "traces/task-1.2.jsonl"));
     CU_ASSERT_EQUAL(lines_in(get(out, "traces/task-1.2.jsonl")), 10);
     CU_ASSERT(!str_eq(get(out, "traces/task-1.2.jsonl"), get(out, "traces/task-1.3.jsonl")));
     eval_report_free(r);
@@ -380,9 +391,9 @@ static void chosen_tasks_are_run_alone(void)
             &e);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     CU_ASSERT_EQUAL_FATAL(r->n, 2);
-    CU_ASSERT(str_is(r->trials[0].task, "task-1") && str_is(r->trials[1].task, "task-3"));
-    CU_ASSERT_STRING_EQUAL(r->trials[1].file, in_dir(dir, "set.yaml"));
-    CU_ASSERT_EQUAL(r->trials[1].line, 8);
+    CU_ASSERT(str_is(r->rows[0].task, "task-1") && str_is(r->rows[1].task, "task-3"));
+    CU_ASSERT_STRING_EQUAL(r->rows[1].shared->file, in_dir(dir, "set.yaml"));
+    CU_ASSERT_EQUAL(r->rows[1].line, 8);
     eval_report_free(r);
     end();
 }
@@ -552,7 +563,7 @@ static void an_interrupt_keeps_what_is_finished(void)
     CU_ASSERT_EQUAL(lines_in(get(out, "trials.jsonl")), r->n);
     CU_ASSERT_EQUAL(lines_in(get(out, "results.jsonl")), r->n);
     for (size_t i = 0; i < r->n; i++) {
-        CU_ASSERT_EQUAL(r->trials[i].verdict.outcome, EVAL_PASS);
+        CU_ASSERT_EQUAL(r->rows[i].outcome, EVAL_PASS);
     }
     eval_report_free(r);
     end();

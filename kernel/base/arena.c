@@ -93,6 +93,26 @@ void arena_free(struct arena *a)
     free(a);
 }
 
+/* Keeps the top, which is never the block of a big piece while there is another. */
+void arena_clear(struct arena *a)
+{
+    struct block *top = a->top;
+    if (top == NULL) {
+        return;
+    }
+    for (struct block *b = top->next; b != NULL;) {
+        struct block *next = b->next;
+        free(b);
+        b = next;
+    }
+    top->next = NULL;
+    top->used = 0;
+    if (top->size > BLOCK_BYTES_MAX) {
+        free(top);
+        a->top = NULL;
+    }
+}
+
 void arena_join(struct arena *a, struct arena *from)
 {
     struct block **end = &from->top;

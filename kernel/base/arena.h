@@ -14,6 +14,10 @@ struct arena *arena_new(void);
 /* Frees the arena and everything taken from it. NULL is allowed. */
 void arena_free(struct arena *a);
 
+/* Takes back everything that was taken, and keeps a block for what comes: for work that is done
+ * over and over. */
+void arena_clear(struct arena *a);
+
 /* Gives what was taken from `from` to `a`, where it lives on, and frees `from`. */
 void arena_join(struct arena *a, struct arena *from);
 

@@ -1,4 +1,5 @@
 #include "kernel/drive/files.h"
+#include "kernel/drive/files_int.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -48,9 +49,14 @@ static int fail_io(struct err *e, const char *path, const char *what, int reason
     return fail_as(e, ERR_IO, path, what, reason);
 }
 
+int file_fail_read(struct err *e, const char *path, int reason)
+{
+    return fail_io(e, path, "cannot read", reason);
+}
+
 /* A path that cannot be read is a mistake of who named it, as one that is not there; what else may
  * keep us from a file is the machine's. */
-static int cannot_open(struct err *e, const char *path, int reason)
+int file_fail_open(struct err *e, const char *path, int reason)
 {
     switch (reason) {
     case ENOENT:
@@ -173,7 +179,7 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
     }
     int fd = open_to_read(path);
     if (fd < 0) {
-        return cannot_open(e, path, errno);
+        return file_fail_open(e, path, errno);
     }
     int rc = read_open(arena, fd, path, max_bytes, out, e);
     close(fd);
@@ -238,7 +244,7 @@ int file_read_secret(struct arena *arena, const char *path, size_t max_bytes, st
 {
     int fd = open_to_read(path);
     if (fd < 0) {
-        return cannot_open(e, path, errno);
+        return file_fail_open(e, path, errno);
     }
     int rc = check_secret(fd, path, e);
     rc = rc != 0 ? rc : read_open(arena, fd, path, max_bytes, out, e);
@@ -326,43 +332,105 @@ static void flush_dir_of(struct arena *arena, const char *path)
     }
 }
 
-static int replace_regular(struct arena *arena, const char *path, const struct stat *old,
-                           struct str data, struct err *e)
-{
-    const char *temp;
-    int fd = open_temp(arena, path, old == NULL ? 0666 : old->st_mode & 0777, &temp);
-    if (fd < 0) {
-        return fail_io(e, path, "cannot write", errno);
-    }
-    int reason = finish_fd(fd, data);
-    if (reason == 0 && rename(temp, path) != 0) {
-        reason = errno;
-    }
-    if (reason != 0) {
-        unlink(temp);
-        return fail_io(e, path, "cannot write", reason);
-    }
-    flush_dir_of(arena, path);
-    return 0;
-}
+enum { WRITER_BYTES = 64 * 1024 };
+
+struct file_writer {
+    struct arena *arena;
+    const char *path;
+    const char *temp; /* NULL = what has the name is no regular file, and is written to as it is */
+    int fd;
+    int reason; /* errno of the first failure */
+    struct buf waiting;
+};
 
 /* What is no regular file (a device, a pipe, a symbolic link to one) is written to as it is. */
-int file_replace(const char *path, struct str data, struct err *e)
+int file_writer_open(const char *path, struct file_writer **out, struct err *e)
 {
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && S_ISDIR(st.st_mode)) {
         return fail_io(e, path, "cannot write", EISDIR);
     }
-    if (exists && !S_ISREG(st.st_mode)) {
-        int fd = open_to_write(path, 0);
-        int reason = fd < 0 ? errno : finish_fd(fd, data);
-        return reason == 0 ? 0 : fail_io(e, path, "cannot write", reason);
-    }
     struct arena *arena = arena_new();
-    int rc = replace_regular(arena, path, exists ? &st : NULL, data, e);
-    arena_free(arena);
+    const char *temp = NULL;
+    int fd = exists && !S_ISREG(st.st_mode)
+                 ? open_to_write(path, 0)
+                 : open_temp(arena, path, exists ? st.st_mode & 0777 : 0666, &temp);
+    if (fd < 0) {
+        int reason = errno;
+        arena_free(arena);
+        return fail_io(e, path, "cannot write", reason);
+    }
+    struct file_writer *w = mem_zero(sizeof *w);
+    *w = (struct file_writer){
+        .arena = arena, .path = arena_cstr(arena, str_of(path)), .temp = temp, .fd = fd};
+    *out = w;
+    return 0;
+}
+
+static int write_waiting(struct file_writer *w)
+{
+    int reason = write_all(w->fd, buf_str(&w->waiting));
+    buf_clear(&w->waiting);
+    return reason;
+}
+
+int file_writer_add(struct file_writer *w, struct str data, struct err *e)
+{
+    if (w->reason == 0 && w->waiting.n + data.n > WRITER_BYTES) {
+        w->reason = write_waiting(w);
+    }
+    if (w->reason == 0 && data.n > WRITER_BYTES) {
+        w->reason = write_all(w->fd, data);
+    } else if (w->reason == 0) {
+        buf_add(&w->waiting, data);
+    }
+    return w->reason == 0 ? 0 : fail_io(e, w->path, "cannot write", w->reason);
+}
+
+/* Puts what is whole on disk into its place. Returns 0 or an errno. */
+static int settle(struct file_writer *w)
+{
+    int reason = w->reason != 0 ? w->reason : write_waiting(w);
+    int finished = finish_fd(w->fd, (struct str){NULL, 0});
+    reason = reason != 0 ? reason : finished;
+    if (reason == 0 && w->temp != NULL && rename(w->temp, w->path) != 0) {
+        reason = errno;
+    }
+    if (reason == 0 && w->temp != NULL) {
+        flush_dir_of(w->arena, w->path);
+    }
+    return reason;
+}
+
+int file_writer_close(struct file_writer *w, bool keep, struct err *e)
+{
+    int reason = 0;
+    if (keep) {
+        reason = settle(w);
+    } else {
+        close(w->fd);
+    }
+    if (w->temp != NULL && (!keep || reason != 0)) {
+        unlink(w->temp);
+    }
+    int rc = reason == 0 ? 0 : fail_io(e, w->path, "cannot write", reason);
+    buf_free(&w->waiting);
+    arena_free(w->arena);
+    free(w);
     return rc;
+}
+
+int file_replace(const char *path, struct str data, struct err *e)
+{
+    struct file_writer *w = NULL;
+    int rc = file_writer_open(path, &w, e);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = file_writer_add(w, data, e);
+    int closed = file_writer_close(w, rc == 0, rc == 0 ? e : NULL);
+    return rc != 0 ? rc : closed;
 }
 
 int file_swap(const char *path, const char *like, struct str data, struct err *e)

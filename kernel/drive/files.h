@@ -33,6 +33,14 @@ bool file_begins_otherwise(const char *path, struct str head);
  * old or the new bytes, never a part. ERR_INPUT (a folder), ERR_IO. */
 int file_replace(const char *path, struct str data, struct err *e) MUST_CHECK;
 
+/* The same for a file that is written piece by piece. */
+struct file_writer;
+int file_writer_open(const char *path, struct file_writer **out, struct err *e) MUST_CHECK;
+/* The first failure is told each time. */
+int file_writer_add(struct file_writer *w, struct str data, struct err *e) MUST_CHECK;
+/* keep: flushes it and puts it in its place; else path stays as it was. Frees w in every case. */
+int file_writer_close(struct file_writer *w, bool keep, struct err *e) MUST_CHECK;
+
 /* Replaces path likewise, with the permissions of the file `like`, but without flushing: a power
  * cut may leave anything there. For what can be made again; by one writer at a time. ERR_IO. */
 int file_swap(const char *path, const char *like, struct str data, struct err *e) MUST_CHECK;

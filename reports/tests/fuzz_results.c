@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "reports/report.h"
@@ -33,9 +34,24 @@ static void write_lines(struct buf *out, const struct eval_trial *trials, size_t
     }
 }
 
+/* The report of trials whose lines these are. */
+static struct eval_report *report_of(const struct eval_trial *trials, struct str lines)
+{
+    struct eval_report *r = report_new("run");
+    for (size_t i = 0, at = 0; at < lines.n; i++) {
+        struct str rest = str_slice(lines, at, lines.n);
+        struct str line = str_slice(rest, 0, str_find(rest, STR("\n")));
+        report_fill_row(r, &trials[i], line, at, report_add_row(r));
+        at += line.n + 1;
+    }
+    report_read_from(r, lines_over("f", lines));
+    eval_sum(r, 0);
+    return r;
+}
+
 static void report(const struct eval_report *r)
 {
-    struct buf out = {0};
+    struct sink out = {.write = NULL};
     struct comparison_result *c = NULL;
     report_table(&out, r, false);
     report_junit(&out, &r, 1);
@@ -48,7 +64,22 @@ static void report(const struct eval_report *r)
         assert(c->worse == 0 && c->better == 0);
         eval_compare_free(c);
     }
-    buf_free(&out);
+    assert(sink_end(&out, NULL) == 0);
+}
+
+/* What rows keep is what the trials say. */
+static void compare_rows(const struct eval_report *r, const struct eval_trial *trials)
+{
+    struct arena *arena = arena_new();
+    for (size_t i = 0; i < r->n; i++) {
+        struct eval_trial t;
+        struct str trace;
+        assert(eval_details(r, &r->rows[i], arena, &t, NULL) == 0);
+        assert(str_eq(t.task, trials[i].task) && str_eq(t.task, r->rows[i].task));
+        assert(eval_trace_path(r, &r->rows[i], arena, &trace, NULL) == 0);
+        assert(str_eq(trace, trials[i].trace));
+    }
+    arena_free(arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -61,9 +92,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n_again = read_lines(arena, buf_str(&first), again);
     write_lines(&second, again, n_again);
     assert(n == n_again && str_eq(buf_str(&first), buf_str(&second)));
-    struct eval_report r = {.arena = arena, .out = "run", .trials = trials, .n = n};
-    eval_sum(&r, 0);
-    report(&r);
+    struct eval_report *r = report_of(trials, buf_str(&first));
+    compare_rows(r, trials);
+    report(r);
+    eval_report_free(r);
     buf_free(&first);
     buf_free(&second);
     arena_free(arena);

@@ -1,6 +1,8 @@
 #include "ci/testing/testing.h"
+#include "evals/rows_int.h"
 #include "reports/report_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static struct eval_check checks[] = {
@@ -11,8 +13,10 @@ static struct eval_check checks[] = {
       83}},
 };
 
-/* Four trials: passed, failed, missed, passed with drift. */
-static struct eval_trial trials[] = {
+static struct eval_call calls[2] = {{{"a", 1}, {"{}", 2}, 1}, {{"b", 1}, {"{}", 2}, 1}};
+
+/* Three trials: passed, failed, missed. */
+static const struct eval_trial trials[] = {
     {.task = {"margin-drop", 11},
      .trial = 1,
      .verdict = {.outcome = EVAL_PASS},
@@ -21,6 +25,7 @@ static struct eval_trial trials[] = {
                 .cost_nano = 1250000,
                 .currency = {"USD", 3},
                 .ended_ms = 713},
+     .calls = calls,
      .n_calls = 1,
      .expected_calls = 1,
      .trace = {"traces/margin-drop.jsonl", 24}},
@@ -30,43 +35,65 @@ static struct eval_trial trials[] = {
      .trial = 1,
      .verdict = {.outcome = EVAL_FAIL, .checks = checks, .n_checks = 2},
      .result = {.steps = 12, .usage = {-1, -1, -1, -1, -1}, .cost_nano = -1, .ended_ms = 61002},
+     .calls = calls,
      .n_calls = 2,
      .expected_calls = -1,
      .trace = {"traces/x.jsonl", 14}},
     {.task = {"lost", 4},
      .trial = 1,
      .verdict = {.outcome = EVAL_ERROR},
+     .result = {.status = RUN_CASSETTE_MISS, .usage = {-1, -1, -1, -1, -1}, .cost_nano = -1},
      .expected_calls = 1,
      .problem = {"c/lost.yaml is \033[31mnot there", 29}},
 };
 
-static struct eval_report report = {
-    .out = "runs/demo",
-    .trials = trials,
-    .n = 3,
-    .summary = {.trials = 3,
-                .passed = 1,
-                .failed = 1,
-                .errors = 1,
-                .success = {1, 2},
-                .tool_selection = {1999, 2000},
-                .precision = {1, 1},
-                .recall = {1, 1},
-                .f1 = {2, 3},
-                .trajectory = {0, 1},
-                .usage = {220, 0, 0, 22, 0},
-                .p50_latency_ms = 713,
-                .p95_latency_ms = 61002,
-                .steps = 14,
-                .calls = 3},
-};
+static const struct eval_summary summary = {.trials = 3,
+                                            .passed = 1,
+                                            .failed = 1,
+                                            .errors = 1,
+                                            .success = {1, 2},
+                                            .tool_selection = {1999, 2000},
+                                            .precision = {1, 1},
+                                            .recall = {1, 1},
+                                            .f1 = {2, 3},
+                                            .trajectory = {0, 1},
+                                            .usage = {220, 0, 0, 22, 0},
+                                            .p50_latency_ms = 713,
+                                            .p95_latency_ms = 61002,
+                                            .steps = 14,
+                                            .calls = 3};
+
+/* A report of n of the trials, whose lines are in `file`. */
+static struct eval_report *report_of(const struct eval_trial *t, size_t n, struct buf *file)
+{
+    struct eval_report *r = report_new("runs/demo");
+    for (size_t i = 0; i < n; i++) {
+        size_t at = file->n;
+        eval_trial_json(file, &t[i]);
+        struct str line = str_slice(buf_str(file), at, file->n - 1);
+        report_fill_row(r, &t[i], line, at, report_add_row(r));
+    }
+    report_read_from(r, lines_over("runs/demo/results.jsonl", buf_str(file)));
+    r->summary = summary;
+    return r;
+}
+
+/* Its table, ended by a NUL; freed by the caller. */
+static struct sink table_of(const struct eval_report *r, bool color)
+{
+    struct sink out = {.write = NULL};
+    report_table(&out, r, color);
+    CU_ASSERT_EQUAL(out.code, 0);
+    buf_char(&out.text, '\0');
+    return out;
+}
 
 static void shows_rows_reasons_and_totals(void)
 {
-    struct buf out = {0};
-    report_table(&out, &report, false);
-    buf_char(&out, '\0');
-    CHECK_TEXT(out.p,
+    struct buf file = {0};
+    struct eval_report *r = report_of(trials, 3, &file);
+    struct sink out = table_of(r, false);
+    CHECK_TEXT(out.text.p,
                "task         outcome  made/expected  steps  tokens         cost      time\n"
                "margin-drop  pass               1/1      2     242  0.00125 USD   0.713 s\n"
                "价格         fail                 2     12       ?     unpriced  61.002 s\n"
@@ -88,22 +115,21 @@ static void shows_rows_reasons_and_totals(void)
                "61.002 s\n"
                "95% interval of success 9.5% to 90.5%, 2 tasks\n"
                "runs/demo\n");
-    buf_free(&out);
+    buf_free(&out.text);
+    eval_report_free(r);
+    buf_free(&file);
 }
 
 /* Where nothing has a price, one word in the totals says so. */
 static void leaves_out_the_cost_of_what_has_no_price(void)
 {
-    struct eval_report plain = report;
-    struct buf out = {0};
-    plain.trials = &trials[1];
-    plain.n = 1;
-    plain.summary.errors = 0;
-    plain.summary.steps = 1;
-    plain.summary.calls = 1;
-    report_table(&out, &plain, false);
-    buf_char(&out, '\0');
-    CHECK_TEXT(out.p,
+    struct buf file = {0};
+    struct eval_report *r = report_of(&trials[1], 1, &file);
+    r->summary.errors = 0;
+    r->summary.steps = 1;
+    r->summary.calls = 1;
+    struct sink out = table_of(r, false);
+    CHECK_TEXT(out.text.p,
                "task  outcome  made/expected  steps  tokens      time\n"
                "价格  fail                 2     12       ?  61.002 s\n"
                "\n"
@@ -119,7 +145,9 @@ static void leaves_out_the_cost_of_what_has_no_price(void)
                "61.002 s\n"
                "95% interval of success 0.0% to 79.3%, 1 task\n"
                "runs/demo\n");
-    buf_free(&out);
+    buf_free(&out.text);
+    eval_report_free(r);
+    buf_free(&file);
 }
 
 /* What was spent stands with its currency, and two currencies are not added. */
@@ -137,27 +165,89 @@ static void totals_name_each_currency(void)
          ", cost 1.20 CNY + 0.000125 USD, time"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct eval_report priced = report;
-        struct buf out = {0};
-        memcpy(priced.summary.costs, cases[i].costs, sizeof cases[i].costs);
-        priced.summary.n_costs = cases[i].n;
-        report_table(&out, &priced, false);
-        CU_ASSERT(str_find(buf_str(&out), str_of(cases[i].want)) != SIZE_MAX);
-        buf_free(&out);
+        struct buf file = {0};
+        struct eval_report *r = report_of(trials, 3, &file);
+        memcpy(r->summary.costs, cases[i].costs, sizeof cases[i].costs);
+        r->summary.n_costs = cases[i].n;
+        struct sink out = table_of(r, false);
+        CU_ASSERT(str_find(buf_str(&out.text), str_of(cases[i].want)) != SIZE_MAX);
+        buf_free(&out.text);
+        eval_report_free(r);
+        buf_free(&file);
     }
 }
 
 /* Without colour there is no escape; with it every row still has its text. */
 static void colours_only_when_asked(void)
 {
-    struct buf plain = {0}, coloured = {0};
-    report_table(&plain, &report, false);
-    report_table(&coloured, &report, true);
-    CU_ASSERT_EQUAL(memchr(plain.p, '\033', plain.n), NULL);
-    CU_ASSERT(str_find(buf_str(&coloured), STR("\033[32mpass   \033[0m")) != SIZE_MAX);
-    CU_ASSERT(str_find(buf_str(&coloured), STR("\033[31mfail   \033[0m")) != SIZE_MAX);
-    buf_free(&plain);
-    buf_free(&coloured);
+    struct buf file = {0};
+    struct eval_report *r = report_of(trials, 3, &file);
+    struct sink plain = table_of(r, false), coloured = table_of(r, true);
+    CU_ASSERT_EQUAL(memchr(plain.text.p, '\033', plain.text.n), NULL);
+    CU_ASSERT(str_find(buf_str(&coloured.text), STR("\033[32mpass   \033[0m")) != SIZE_MAX);
+    CU_ASSERT(str_find(buf_str(&coloured.text), STR("\033[31mfail   \033[0m")) != SIZE_MAX);
+    buf_free(&plain.text);
+    buf_free(&coloured.text);
+    eval_report_free(r);
+    buf_free(&file);
+}
+
+/* 1,000 passed trials and so many that did not: what of them is listed. */
+static void long_runs_are_listed_in_part(void)
+{
+    static const struct {
+        size_t failed;
+        const char *rows, *stories;
+    } cases[] = {
+        {0, "1000 trials that passed are not listed\n", NULL},
+        {60, "1000 trials that passed are not listed\n",
+         "… and why 10 more did not pass or were warned of: runs/demo/results.jsonl\n"},
+        {250,
+         "… and 50 more; all in runs/demo/results.jsonl\n1000 trials that passed are not listed\n",
+         "… and why 200 more did not pass or were warned of: runs/demo/results.jsonl\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf file = {0};
+        size_t n = 1000 + cases[i].failed, lines = 0, told = 0;
+        struct eval_trial *many = mem_alloc(n * sizeof *many);
+        for (size_t k = 0; k < n; k++) {
+            many[k] = k < 1000 ? trials[0] : trials[1];
+            many[k].trial = (int64_t)k + 1;
+        }
+        struct eval_report *r = report_of(many, n, &file);
+        r->summary.passed = 1000;
+        struct sink out = table_of(r, false);
+        struct str rest = buf_str(&out.text);
+        CU_ASSERT(str_find(rest, str_of(cases[i].rows)) != SIZE_MAX);
+        CU_ASSERT(cases[i].stories == NULL || str_find(rest, str_of(cases[i].stories)) != SIZE_MAX);
+        for (size_t end; (end = str_find(rest, STR("\n"))) != SIZE_MAX; lines++) {
+            told += str_starts(rest, "fail 价格 #");
+            rest = str_slice(rest, end + 1, rest.n);
+        }
+        CU_ASSERT_EQUAL(told,
+                        cases[i].failed < TABLE_STORIES_MAX ? cases[i].failed : TABLE_STORIES_MAX);
+        CU_ASSERT(lines < 1000);
+        buf_free(&out.text);
+        eval_report_free(r);
+        buf_free(&file);
+        free(many);
+    }
+}
+
+/* A line that is not the one that was read: the sink says which. */
+static void a_line_that_changed_stops_the_report(void)
+{
+    struct buf file = {0};
+    struct eval_report *r = report_of(trials, 3, &file);
+    struct sink out = {.write = NULL};
+    struct err e;
+    file.p[str_find(buf_str(&file), STR("A-1"))] = 'B';
+    report_table(&out, r, false);
+    CU_ASSERT_EQUAL(sink_end(&out, &e), ERR_INPUT);
+    CU_ASSERT_STRING_EQUAL(e.file, "runs/demo/results.jsonl");
+    CU_ASSERT(str_starts(str_of(e.message), "the line of trial 1 of 价格 has changed since"));
+    eval_report_free(r);
+    buf_free(&file);
 }
 
 /* Widths by Unicode's EastAsianWidth.txt. */
@@ -189,5 +279,7 @@ TESTS(table, {"table_shows_rows_reasons_and_totals", shows_rows_reasons_and_tota
       {"table_leaves_out_the_cost_of_what_has_no_price", leaves_out_the_cost_of_what_has_no_price},
       {"table_totals_name_each_currency", totals_name_each_currency},
       {"table_uses_colours_only_when_asked", colours_only_when_asked},
+      {"table_lists_long_runs_in_part", long_runs_are_listed_in_part},
+      {"a_line_that_changed_stops_the_report", a_line_that_changed_stops_the_report},
       {"text_width_is_that_of_a_terminal", widths_are_those_of_a_terminal},
       {"block_cuts_long_texts_and_says_so", long_texts_are_cut_with_their_size})

@@ -1,0 +1,31 @@
+/* Reports that grow row by row. */
+#ifndef EVALS_ROWS_INT_H
+#define EVALS_ROWS_INT_H
+
+#include "evals/eval.h"
+#include "kernel/drive/lines.h"
+
+/* A report without trials of the run at `out`, owned by the caller. */
+struct eval_report *report_new(const char *out);
+
+/* Makes it n rows that did not come to their end. Once, before any other row. */
+void report_make_rows(struct eval_report *r, size_t n);
+/* One more row behind the others; valid until the next. */
+struct eval_row *report_add_row(struct eval_report *r);
+
+/* What stays of a trial whose line (without its newline) begins at byte `at`; texts are kept once a
+ * report. */
+void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct str line,
+                     uint64_t at, struct eval_row *out);
+
+/* Leaves out the rows of trials that did not come to their end, and gives back what memory is
+ * spare. */
+void report_close_rows(struct eval_report *r);
+
+/* Closes the rows of a file of which each was made by one line, the first by the first. ERR_INPUT:
+ * a trial has two lines; of a journal only the last of them stays. */
+int report_check_twice(struct eval_report *r, bool journal, struct err *e) MUST_CHECK;
+
+/* Takes `lines` as what the details are read from, in place of what was; the report owns it. */
+void report_read_from(struct eval_report *r, struct lines *lines);
+#endif
