@@ -1,4 +1,5 @@
 /* Scoring a finished run again from its traces. */
+#include "evals/log_calls_int.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOG_LINES_ROOM = 16, RUBRIC_CHARS = 120, TRACE_BYTES_MAX = 1 << 30 };
+enum { RUBRIC_CHARS = 120, TRACE_BYTES_MAX = 1 << 30 };
 
 struct named_task {
     struct str id;
@@ -86,39 +87,6 @@ static int load_task(struct rescoring *r, const struct named_task *named, struct
 
 /* ---- traces ---- */
 
-static bool is_terminal(const struct golden_task *task, struct str name)
-{
-    size_t n = 0;
-    const struct tool_spec *specs = task->tools == NULL ? NULL : toolset_specs(task->tools, &n);
-    const struct tool_spec *tool = tool_find(specs, n, name);
-    return tool != NULL && tool->terminal;
-}
-
-struct call_list {
-    struct eval_call *at;
-    size_t n, room;
-};
-
-static void add_calls(struct call_list *list, const struct val *reply,
-                      const struct golden_task *task)
-{
-    const struct val *calls = val_get(reply, "calls");
-    int64_t step = 0;
-    (void)val_int(val_get(reply, "step"), &step);
-    for (size_t i = 0; val_is(calls, VAL_ARRAY) && i < calls->count; i++) {
-        struct str name = val_text(val_get(&calls->items[i], "name"));
-        if (is_terminal(task, name)) {
-            continue;
-        }
-        if (list->n == list->room) {
-            list->room = list->room * 2 + LOG_LINES_ROOM;
-            list->at = mem_grow(list->at, list->room * sizeof *list->at);
-        }
-        list->at[list->n++] =
-            (struct eval_call){name, val_text(val_get(&calls->items[i], "arguments")), step};
-    }
-}
-
 static int64_t known(const struct val *v, const char *key)
 {
     int64_t n = -1;
@@ -156,6 +124,9 @@ static int read_trace(const char *path, struct str log, const struct golden_task
 {
     bool ended = false;
     uint32_t line = 0;
+    size_t n_specs = 0;
+    const struct tool_spec *specs =
+        task->tools == NULL ? NULL : toolset_specs(task->tools, &n_specs);
     for (size_t at = 0; at < log.n;) {
         const char *end = memchr(log.p + at, '\n', log.n - at);
         struct str one = str_slice(log, at, end == NULL ? log.n : (size_t)(end - log.p));
@@ -171,7 +142,7 @@ static int read_trace(const char *path, struct str log, const struct golden_task
         }
         ended = str_is(val_text(val_get(v, "type")), "run_end");
         if (!ended) {
-            add_calls(calls, v, task);
+            calls_of_reply(calls, v, specs, n_specs);
         } else if (!read_end(v, out)) {
             return err_at(e, ERR_INPUT, path, line, 0, "the run_end lacks status, steps or time");
         }

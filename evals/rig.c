@@ -53,6 +53,7 @@ static int on_log(void *ctx, struct str lines)
 {
     struct rig *r = ctx;
     int rc = write_trace(r, lines);
+    calls_of_lines(&r->calls, lines, r->config.tools, r->config.n_tools, r->arena);
     if (rc == 0 && r->options.log != NULL) {
         rc = r->options.log(r->options.ctx, lines);
     }
@@ -318,35 +319,6 @@ void rig_cancel(struct rig *r, struct str reason)
     session_cancel(r->session, reason);
 }
 
-static bool is_terminal(const struct rig *r, struct str name)
-{
-    const struct tool_spec *tool = tool_find(r->config.tools, r->config.n_tools, name);
-    return tool != NULL && tool->terminal;
-}
-
-/* The calls that the history holds, in order, each with its reply's number. */
-static struct eval_call *calls_made(struct rig *r, size_t *count)
-{
-    size_t n_history = 0, room = 0, n = 0;
-    const struct message *history = kernel_history(session_kernel(r->session), &n_history);
-    for (size_t i = 0; i < n_history; i++) {
-        room += history[i].n_calls;
-    }
-    struct eval_call *calls = arena_array(r->arena, room, sizeof *calls);
-    int64_t step = 0;
-    for (size_t i = 0; i < n_history; i++) {
-        step += history[i].role == ROLE_ASSISTANT;
-        for (size_t j = 0; j < history[i].n_calls; j++) {
-            const struct tool_call *c = &history[i].calls[j];
-            if (!is_terminal(r, c->name)) {
-                calls[n++] = (struct eval_call){c->name, c->arguments, step};
-            }
-        }
-    }
-    *count = n;
-    return calls;
-}
-
 bool rig_status(const struct rig *r, enum run_status *out)
 {
     struct run_result result;
@@ -366,7 +338,8 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
         return false;
     }
     out->note = buf_str(&r->note);
-    out->calls = calls_made(r, &out->n_calls);
+    out->calls = r->calls.at;
+    out->n_calls = r->calls.n;
     return true;
 }
 
@@ -435,6 +408,7 @@ int rig_free(struct rig *r, struct err *e)
     buf_free(&r->warning);
     buf_free(&r->note);
     buf_free(&r->adopted);
+    free(r->calls.at);
     arena_free(r->arena);
     free(r);
     return rc;

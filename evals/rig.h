@@ -92,7 +92,7 @@ struct rig_outcome {
     const struct err *log_error; /* what cancelled the run: its log could not be kept; or NULL */
     struct run_result result;
     struct str model;              /* that was asked */
-    const struct eval_call *calls; /* made, without a terminal tool's */
+    const struct eval_call *calls; /* made since the rig was, without a terminal tool's */
     size_t n_calls;
     size_t recorded;             /* interactions that were written */
     struct player_report replay; /* of a replay: misses, drift, unused interactions */

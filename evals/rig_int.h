@@ -5,6 +5,7 @@
 
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
+#include "evals/log_calls_int.h"
 #include "evals/resume.h"
 #include "evals/rig.h"
 #include "fakellm/fake.h"
@@ -44,7 +45,8 @@ struct rig {
     struct timer *verdict; /* when it comes; NULL = none on its way */
     struct buf warning;
     struct buf note;
-    struct buf adopted; /* the options that a recording spoke for, as words of a command */
+    struct call_list calls; /* that the log tells of, since the rig was made; texts in arena */
+    struct buf adopted;     /* the options that a recording spoke for, as words of a command */
 };
 
 /* ---- rig.c ---- */

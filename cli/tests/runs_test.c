@@ -3,6 +3,8 @@
 #include "cli/tests/forty.h"
 #include "cli/tests/program.h"
 
+#include "kernel/base/str.h"
+
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,6 +107,72 @@ static void rescoring(void)
     CHECK_ERR(r, "40 of 40 trials have another outcome");
     CHECK_OUT(r, "\"passed\":2,\"failed\":38");
     (void)right;
+}
+
+/* The manifest names the set that the run was judged by last, and a set of another name. */
+static void judged_by(void)
+{
+    const char *run = forty_run(two, 1), *dir = path_of("%s", run);
+    const char *set = path_of("%.*s", (int)strlen(run) - 4, run);
+    char *before = strdup(read_text(path_of("%s/manifest.json", run), NULL));
+    char *text = strdup(read_text(set, NULL));
+    dir = path_of("%.*s", (int)(strrchr(run, '/') - run), run);
+    memcpy(strstr(text, "name: forty"), "name: other", 11);
+    const char *other = write_text(dir, "other.yaml", text);
+    free(text);
+    CHECK_STATUS(ASSAY("score", run), 1);
+    CHECK_TEXT(read_text(path_of("%s/manifest.json", run), NULL), before);
+    CHECK_STATUS(ASSAY("score", run, "--set", other), 1);
+    const char *after = read_text(path_of("%s/manifest.json", run), NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(after, "\"name\":\t\"other\""));
+    CU_ASSERT_PTR_NOT_NULL(strstr(after, "other.yaml"));
+    CU_ASSERT_PTR_NULL(strstr(after, "forty"));
+    char *hash = strstr(before, "xxh3"), *hash_after = strstr(after, "xxh3");
+    CU_ASSERT_FATAL(hash != NULL && hash_after != NULL);
+    CU_ASSERT(strncmp(hash, hash_after, 26) != 0);
+    unlink(set); /* not wanted any more */
+    const struct ran *r = ASSAY("score", run, "--json");
+    CHECK_STATUS(r, 1);
+    CHECK_ERR(r, "0 of 40 trials have another outcome");
+    CHECK_OUT(r, "\"set\":\"other\"");
+    free(before);
+}
+
+/* What the history leaves out to keep its size was called all the same. */
+static void compacted(void)
+{
+    enum { CALLS = 12, ARGUMENT_BYTES = 16000 };
+    const char *dir = testing_dir(), *out = path_of("%s/run", dir);
+    char argument[ARGUMENT_BYTES + 1];
+    struct buf script = {0}, set = {0};
+    buf_addz(&script, "version: 1\nsteps:\n");
+    buf_addz(&set, "version: 1\nname: long\ndefaults: {budget: {steps: 50, tokens: 100000000}}\n"
+                   "tasks:\n- id: long\n  prompt: Note it.\n  fake: script.yaml\n"
+                   "  tools: [{name: note, description: Keep a note., parameters: {type: object, "
+                   "properties: {text: {type: string}}}, answers: [{result: {ok: true}}]}]\n"
+                   "  expect: {calls: {list: [");
+    for (int i = 0; i < CALLS; i++) {
+        memset(argument, 'a' + i, ARGUMENT_BYTES);
+        argument[ARGUMENT_BYTES] = '\0';
+        buf_fmt(&script, "- reply: {calls: [{id: c%d, name: note, arguments: {text: %s}}]}\n", i,
+                argument);
+        buf_addz(&set, i > 0 ? ", note" : "note");
+    }
+    buf_addz(&script, "- reply: {text: Noted.}\n");
+    buf_addz(&set, "]}}\n");
+    buf_char(&script, '\0');
+    buf_char(&set, '\0');
+    write_text(dir, "script.yaml", script.p);
+    const char *path = write_text(dir, "set.yaml", set.p);
+    CHECK_STATUS(ASSAY("eval", path, "--fake", "--out", out), 0);
+    const char *trace = read_text(path_of("%s/traces/long.jsonl", out), NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(trace, "\"type\":\"compaction\""));
+    char *before = strdup(read_text(path_of("%s/results.jsonl", out), NULL));
+    CHECK_STATUS(ASSAY("score", out), 0);
+    CHECK_TEXT(read_text(path_of("%s/results.jsonl", out), NULL), before);
+    free(before);
+    buf_free(&script);
+    buf_free(&set);
 }
 
 static void rescoring_quickstart(void)
@@ -265,6 +333,8 @@ TESTS(runs, {"statistics_are_the_same_for_every_compiler", compilers},
       {"merge_refuses_what_is_not_the_shards_of_one_run", bad_shards},
       {"score_judges_a_run_again_from_its_traces", rescoring},
       {"score_leaves_the_bytes_of_an_unchanged_set", rescoring_quickstart},
+      {"scoring_again_names_the_sets_it_judged_by", judged_by},
+      {"compacted_calls_count_live_and_scored_again", compacted},
       {"score_changes_nothing_where_a_trace_is_missing", missing_trace},
       {"eval_stops_at_its_budget", budget}, {"report_junit_names_what_failed", junit},
       {"report_writes_every_format", formats},
