@@ -373,7 +373,8 @@ static void randomness_differs(void)
     CU_ASSERT_TRUE(clock_unix_ms() > 1700000000000);
 }
 
-TESTS(files, {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
+TESTS(files, {"a_file_is_read_piece_by_piece", a_file_is_read_piece_by_piece},
+      {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
       {"files_replaced_keep_their_mode_and_leave_no_other_file",
        replacing_keeps_the_mode_and_leaves_no_other_file},
       {"files_swapped_take_the_mode_of_another", swapping_takes_the_mode_of_another},
