@@ -17,6 +17,10 @@ static const char help_text[] =
     "                      [--failed]\n"
     "       assay cassette repair FILE...\n"
     "\n"
+    "In place of a FILE a folder may stand (but for diff and import): all *.yaml, *.yml and "
+    "*.json\n"
+    "below it, in the order of their names.\n"
+    "\n"
     "  show     print every interaction: request, offered tools, calls, results, text, usage; what "
     "is no\n"
     "           model session as plain HTTP. --json: a line an interaction\n"
@@ -48,7 +52,7 @@ static const char help_text[] =
     "examples\n"
     "  assay cassette show cassettes/quickstart/margin-drop.yaml\n"
     "  assay cassette check cassettes/quickstart/*.yaml\n"
-    "  assay cassette check --secrets cassettes/quickstart/*.yaml\n"
+    "  assay cassette check --secrets cassettes\n"
     "  assay cassette redact --header x-request-id cassettes/quickstart/clock.yaml\n"
     "  assay cassette prune -n --failed cassettes/quickstart/busy-model.yaml\n";
 
@@ -122,10 +126,15 @@ static int show(int argc, char **argv)
         tell("cassette show wants a file: FILE...; assay cassette --help shows an example");
         return EXIT_USAGE;
     }
-    int status = EXIT_OK;
-    for (size_t i = 0; i < words.n; i++) {
-        status = exit_worse(status, show_file(words.at[i], json));
+    struct arena *arena = arena_new();
+    const char **files = NULL;
+    size_t n = 0;
+    int rc = words_files(arena, &words, &kind_cassette, &files, &n, &e);
+    int status = rc != 0 ? tell_error(&e) : EXIT_OK;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        status = exit_worse(status, show_file(files[i], json));
     }
+    arena_free(arena);
     return status;
 }
 
@@ -142,21 +151,48 @@ static void check_secrets_of(const char *path, struct findings *findings, size_t
     cassette_free(c);
 }
 
+struct check_options {
+    bool json;
+    bool secrets;
+    int64_t max_age_ms; /* -1 = of any age */
+};
+
+static int check_words(const struct words *words, const struct check_options *o)
+{
+    struct findings findings = {.json = o->json};
+    struct arena *arena = arena_new();
+    struct err e;
+    const char **files = NULL;
+    size_t n = 0, unreadable = 0;
+    int rc = words_files(arena, words, &kind_cassette, &files, &n, &e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (o->secrets) {
+            check_secrets_of(files[i], &findings, &unreadable);
+        } else {
+            check_file(files[i], o->max_age_ms, &findings);
+        }
+    }
+    if (rc != 0) {
+        findings_add_err(&findings, words->at[0], &e);
+        unreadable++;
+    }
+    arena_free(arena);
+    int status = findings_end(&findings, kind_cassette.what, n);
+    return o->secrets && unreadable == 0 && status == EXIT_USAGE ? EXIT_FAILED : status;
+}
+
 static int check(int argc, char **argv)
 {
-    struct findings findings = {0};
-    bool secrets = false;
+    struct check_options o = {.max_age_ms = -1};
     const char *max_age = NULL;
-    int64_t max_age_ms = -1;
-    const struct option options[] = {{"json", OPTION_FLAG, &findings.json, 0, 0},
-                                     {"secrets", OPTION_FLAG, &secrets, 0, 0},
+    const struct option options[] = {{"json", OPTION_FLAG, &o.json, 0, 0},
+                                     {"secrets", OPTION_FLAG, &o.secrets, 0, 0},
                                      {"max-age", OPTION_TEXT, &max_age, 0, 0}};
     struct words words;
     struct err e;
-    size_t unreadable = 0;
     int rc = options_parse(options, 3, argc, argv, &words, &e);
     if (rc == 0 && max_age != NULL) {
-        rc = age_parse(max_age, &max_age_ms, &e);
+        rc = age_parse(max_age, &o.max_age_ms, &e);
     }
     if (rc != 0) {
         return tell_error(&e);
@@ -165,15 +201,7 @@ static int check(int argc, char **argv)
         tell("cassette check wants a file: FILE...; assay cassette --help shows an example");
         return EXIT_USAGE;
     }
-    for (size_t i = 0; i < words.n; i++) {
-        if (secrets) {
-            check_secrets_of(words.at[i], &findings, &unreadable);
-        } else {
-            check_file(words.at[i], max_age_ms, &findings);
-        }
-    }
-    int status = findings_end(&findings, "cassette", words.n);
-    return secrets && unreadable == 0 && status == EXIT_USAGE ? EXIT_FAILED : status;
+    return check_words(&words, &o);
 }
 
 static int diff(int argc, char **argv)

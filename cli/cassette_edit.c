@@ -44,6 +44,27 @@ static int wants_file(const char *word)
     return EXIT_USAGE;
 }
 
+/* What each file comes to, the worst of it; a folder stands for those below it. `several` is the
+ * error where there is more than one, NULL = fine. */
+static int each_file(const struct words *words, const char *several,
+                     int (*each)(void *ctx, const char *path), void *ctx)
+{
+    struct arena *arena = arena_new();
+    struct err e;
+    const char **files = NULL;
+    size_t n = 0;
+    int rc = words_files(arena, words, &kind_cassette, &files, &n, &e);
+    if (rc == 0 && n > 1 && several != NULL) {
+        rc = err_set(&e, ERR_USAGE, "%s", several);
+    }
+    int status = rc != 0 ? tell_error(&e) : EXIT_OK;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        status = exit_worse(status, each(ctx, files[i]));
+    }
+    arena_free(arena);
+    return status;
+}
+
 /* ---- redact ---- */
 
 struct redacting {
@@ -111,8 +132,9 @@ static void tell_not_found(const struct redacting *r, const char *path)
     }
 }
 
-static int redact_file(struct redacting *r, const char *path)
+static int redact_file(void *ctx, const char *path)
 {
+    struct redacting *r = ctx;
     struct cassette *c;
     struct buf out = {0};
     struct err e;
@@ -170,16 +192,14 @@ int cassette_edit_redact(int argc, char **argv)
     if (rc == 0 && r->in_place && r->out != NULL) {
         rc = err_set(&e, ERR_USAGE, "give --in-place or -o, not both");
     }
-    if (rc == 0 && words.n > 1 && !r->in_place) {
-        rc = err_set(&e, ERR_USAGE, "several files are redacted with --in-place only");
-    }
     if (rc != 0) {
         status = tell_error(&e);
     } else if (words.n == 0) {
         status = wants_file("redact");
-    }
-    for (size_t i = 0; status != EXIT_USAGE && i < words.n; i++) {
-        status = exit_worse(status, redact_file(r, words.at[i]));
+    } else {
+        status = each_file(&words,
+                           r->in_place ? NULL : "several files are redacted with --in-place only",
+                           redact_file, r);
     }
     free(r);
     return status;
@@ -187,27 +207,29 @@ int cassette_edit_redact(int argc, char **argv)
 
 /* ---- repair ---- */
 
+static int repair_file(void *ctx, const char *path)
+{
+    struct buf told = {0};
+    struct err e;
+    int status = EXIT_OK;
+    (void)ctx;
+    if (cassette_repair(path, &told, &e) != 0) {
+        status = tell_error(&e);
+    } else {
+        tell("%.*s", STR_FMT(buf_str(&told)));
+    }
+    buf_free(&told);
+    return status;
+}
+
 int cassette_edit_repair(int argc, char **argv)
 {
     struct words words;
     struct err e;
-    int status = EXIT_OK;
     if (options_parse(NULL, 0, argc, argv, &words, &e) != 0) {
         return tell_error(&e);
     }
-    if (words.n == 0) {
-        return wants_file("repair");
-    }
-    for (size_t i = 0; i < words.n; i++) {
-        struct buf told = {0};
-        if (cassette_repair(words.at[i], &told, &e) != 0) {
-            status = exit_worse(status, tell_error(&e));
-        } else {
-            tell("%.*s", STR_FMT(buf_str(&told)));
-        }
-        buf_free(&told);
-    }
-    return status;
+    return words.n == 0 ? wants_file("repair") : each_file(&words, NULL, repair_file, NULL);
 }
 
 /* ---- import ---- */
@@ -272,8 +294,14 @@ int cassette_edit_import(int argc, char **argv)
 
 /* ---- prune ---- */
 
-static int prune_file(const char *path, const struct pruning *what, bool dry)
+struct prune {
+    struct pruning what;
+    bool dry;
+};
+
+static int prune_file(void *ctx, const char *path)
 {
+    const struct prune *p = ctx;
     struct cassette *c;
     struct buf out = {0};
     struct buf told = {0};
@@ -283,8 +311,8 @@ static int prune_file(const char *path, const struct pruning *what, bool dry)
     if (rc != 0) {
         return tell_error(&e);
     }
-    rc = cassette_prune(c, what, &out, &told, &dropped, &e);
-    if (rc == 0 && dropped > 0 && !dry) {
+    rc = cassette_prune(c, &p->what, &out, &told, &dropped, &e);
+    if (rc == 0 && dropped > 0 && !p->dry) {
         rc = cassette_replace(path, buf_str(&out), &e);
     }
     int status = rc == 0 ? EXIT_OK : tell_error(&e);
@@ -293,7 +321,7 @@ static int prune_file(const char *path, const struct pruning *what, bool dry)
             tell("%.*s", STR_FMT(buf_str(&told)));
         }
         tell("%s: %zu of %zu interactions %s", path, dropped, c->n,
-             dry ? "would be dropped" : "dropped");
+             p->dry ? "would be dropped" : "dropped");
     }
     cassette_free(c);
     buf_free(&out);
@@ -303,35 +331,30 @@ static int prune_file(const char *path, const struct pruning *what, bool dry)
 
 int cassette_edit_prune(int argc, char **argv)
 {
-    struct pruning what = {0};
-    bool dry = false;
-    const struct option options[] = {{"drop", OPTION_TEXT, &what.drop, 0, 0},
-                                     {"keep", OPTION_TEXT, &what.keep, 0, 0},
-                                     {"model", OPTION_TEXT, &what.model, 0, 0},
-                                     {"duplicates", OPTION_FLAG, &what.duplicates, 0, 0},
-                                     {"failed", OPTION_FLAG, &what.failed, 0, 0},
-                                     {"dry-run", OPTION_FLAG, &dry, 0, 0}};
+    struct prune p = {0};
+    struct pruning *what = &p.what;
+    const struct option options[] = {{"drop", OPTION_TEXT, &what->drop, 0, 0},
+                                     {"keep", OPTION_TEXT, &what->keep, 0, 0},
+                                     {"model", OPTION_TEXT, &what->model, 0, 0},
+                                     {"duplicates", OPTION_FLAG, &what->duplicates, 0, 0},
+                                     {"failed", OPTION_FLAG, &what->failed, 0, 0},
+                                     {"dry-run", OPTION_FLAG, &p.dry, 0, 0}};
     struct words words;
     struct err e;
-    int status = EXIT_OK;
     if (options_parse(options, 6, argc, argv, &words, &e) != 0) {
         return tell_error(&e);
     }
     if (words.n == 0) {
         return wants_file("prune");
     }
-    if (what.drop == NULL && what.keep == NULL && what.model == NULL && !what.duplicates &&
-        !what.failed) {
+    if (what->drop == NULL && what->keep == NULL && what->model == NULL && !what->duplicates &&
+        !what->failed) {
         tell("cassette prune wants to know what to drop: --drop 3,5-7, --keep 1-4, --model M, "
              "--duplicates or --failed");
         return EXIT_USAGE;
     }
-    if ((what.drop != NULL || what.keep != NULL) && words.n > 1) {
-        tell("--drop and --keep number the interactions of one file");
-        return EXIT_USAGE;
-    }
-    for (size_t i = 0; i < words.n; i++) {
-        status = exit_worse(status, prune_file(words.at[i], &what, dry));
-    }
-    return status;
+    bool numbered = what->drop != NULL || what->keep != NULL;
+    return each_file(&words,
+                     numbered ? "--drop and --keep number the interactions of one file" : NULL,
+                     prune_file, &p);
 }

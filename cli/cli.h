@@ -321,6 +321,14 @@ int report_replay(const struct player_report *p, bool strict);
 /* Says on stderr why a run did not complete. */
 void tell_run_status(const struct rig_outcome *o);
 
+/* ---- progress.c: the line of a run that goes on ---- */
+
+/* On a terminal as standard error; NULL elsewhere. */
+struct progress;
+struct progress *progress_new(void);
+void progress_show(void *progress, const struct eval_progress *p);
+void progress_free(struct progress *p); /* takes the line away; NULL allowed */
+
 /* ---- mend.c ---- */
 
 /* Appends the command that records anew what this command line replays: the same words for a shell,
@@ -328,6 +336,8 @@ void tell_run_status(const struct rig_outcome *o);
 void mend_command(struct buf *out, const char *verb, int argc, char **argv);
 /* The same of an eval without --task, --model and --filter, for one of its trials. */
 void mend_trial(struct buf *out, int argc, char **argv);
+/* Appends the command that goes on with an eval whose run directory is dir. */
+void resume_command(struct buf *out, int argc, char **argv, const char *dir);
 /* Appends the command that records the program argv (NULL-terminated) into path. rules NULL = none.
  */
 void mend_record(struct buf *out, const char *path, const char *mode, const struct rules *rules,
@@ -374,9 +384,28 @@ void findings_add_err(struct findings *f, const char *file, const struct err *e)
  * all of them are files that could not be read though they may be. */
 int findings_end(struct findings *f, const char *what, size_t n_files);
 
-/* What is behind `check`: `FILE... [--json]`, each file given to check_file. verb and what name
- * them in messages. */
-int check_files(int argc, char **argv, const char *verb, const char *what,
+/* Files of one kind, as verbs look for them below a folder. */
+struct file_kind {
+    const char *what;                 /* "golden set", for messages */
+    const char *const *endings;       /* of their names; NULL ends them */
+    bool (*is_one)(const char *path); /* NULL = the ending is enough */
+    const char *like;                 /* how one is known: "*.yaml" */
+};
+
+extern const struct file_kind
+    kind_cassette;                      /* any *.yaml, *.yml, *.json but tools, sets and scripts */
+extern const struct file_kind kind_set; /* a golden set */
+extern const struct file_kind kind_script; /* a script of a fake model */
+
+/* The files that the words name, in their order, into *out and *n (in arena): a word that is a
+ * folder stands for each file of this kind below it. ERR_INPUT: there is none. Errors as dir_tree.
+ */
+int words_files(struct arena *arena, const struct words *words, const struct file_kind *kind,
+                const char ***out, size_t *n, struct err *e) MUST_CHECK;
+
+/* What is behind `check`: `FILE... [--json]`, each file given to check_file; a folder stands for
+ * those below it. verb names it in messages. */
+int check_files(int argc, char **argv, const char *verb, const struct file_kind *kind,
                 void (*check_file)(const char *path, struct findings *f));
 
 /* The tools that --tools names: a file, or built-in names with commas; NULL: calculator,

@@ -66,6 +66,8 @@ static const char help_end[] =
     "  --allow-errors N    so many trials may end in an error (default 0)\n"
     "  --prices FILE       what models cost, instead of the table that comes with the program\n"
     "  --out DIR           the run directory (default runs/NAME, numbered when it exists)\n"
+    "  --resume            go on with that one, or the newest runs/NAME: the same command again.\n"
+    "                      What passed or failed is kept, errors are tried again\n"
     "  --verbose           tell of waits for the limits of an endpoint\n"
     "  --json              a line a trial as in results.jsonl, then {\"summary\": ..., \"run\": "
     "DIR}\n"
@@ -75,13 +77,6 @@ static const char help_end[] =
     "\n"
     "example\n"
     "  assay eval goldens/quickstart.yaml --replay cassettes/quickstart --out runs/today\n";
-
-static void progress(void *ctx, size_t done, size_t total, const char *task, const char *outcome)
-{
-    bool *drawn = ctx;
-    *drawn = true;
-    fprintf(stderr, "\r\033[K%zu/%zu %s %s", done, total, outcome, task);
-}
 
 /* What the command line asked for, with what it points to. */
 struct request {
@@ -193,6 +188,7 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
         {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
         {"shard", OPTION_NAME, &q->shard, 0, 0},
         {"max-cost", OPTION_NAME, &q->max_cost, 0, 0},
+        {"resume", OPTION_FLAG, &o->resume, 0, 0},
         {"baseline", OPTION_NAME, &q->baseline, 0, 0},
         {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
     live_options(&q->live_flags, options + EVAL_OPTIONS);
@@ -272,6 +268,7 @@ static int complete(struct request *q, struct err *e)
     o->endpoint = find_endpoint;
     o->endpoint_ctx = q;
     o->model = is_live(o) ? getenv("MODEL") : NULL;
+    o->version = ASSAY_VERSION;
     return 0;
 }
 
@@ -370,18 +367,28 @@ static int conclude(const struct request *q, const struct eval_report *r)
     return status;
 }
 
+/* How to go on where not all was done. */
+static void tell_resume(const struct eval_report *r, int argc, char **argv)
+{
+    struct buf text = {0};
+    if (r->interrupted || r->stopped.n > 0) {
+        resume_command(&text, argc, argv, r->out);
+        tell("%s: %.*s%s", r->interrupted ? "interrupted; to go on" : "to go on",
+             STR_FMT(buf_str(&text)), r->stopped.n > 0 ? " (with a higher --max-cost)" : "");
+    }
+    buf_free(&text);
+}
+
 static int evaluate(int argc, char **argv, struct request *q)
 {
     struct err e;
-    bool drawn = false;
     struct eval_options *o = &q->options;
     if (parse(argc, argv, q, &e) != 0 || complete(q, &e) != 0) {
         return tell_error(&e);
     }
-    if (isatty(STDERR_FILENO) == 1) {
-        o->progress = progress;
-        o->ctx = &drawn;
-    }
+    struct progress *bar = progress_new();
+    o->progress = bar == NULL ? NULL : progress_show;
+    o->ctx = bar;
     struct eval_report *report = NULL;
     struct buf mend = {0}, one = {0};
     mend_command(&mend, "eval", argc, argv);
@@ -393,13 +400,12 @@ static int evaluate(int argc, char **argv, struct request *q)
     int rc = eval_run(o, &report, &e);
     buf_free(&mend);
     buf_free(&one);
-    if (drawn) {
-        fputs("\r\033[K", stderr);
-    }
+    progress_free(bar);
     if (rc != 0) {
         return tell_error(&e);
     }
     int status = conclude(q, report);
+    tell_resume(report, argc, argv);
     if (o->source == EVAL_RECORD) {
         tell("recorded %zu cassette%s into %s", report->recorded, report->recorded == 1 ? "" : "s",
              o->cassettes);

@@ -4,9 +4,12 @@
 static const char help_text[] =
     "assay fake: scripts of fake models\n"
     "\n"
-    "usage: assay fake check FILE... [--json]\n"
+    "usage: assay fake check FILE|FOLDER... [--json]\n"
     "\n"
-    "  check    load each script and report what is wrong with file:line:column\n"
+    "  check    load each script and report what is wrong with file:line:column. A folder stands "
+    "for\n"
+    "           the scripts below it: *.script.yaml, and each *.yaml with the keys version and "
+    "steps\n"
     "  --json   a line a finding: file, line, column, severity, code, message\n"
     "\n"
     "example\n"
@@ -25,7 +28,7 @@ static void check_file(const char *path, struct findings *findings)
 
 static int check(int argc, char **argv)
 {
-    return check_files(argc, argv, "fake", "script", check_file);
+    return check_files(argc, argv, "fake", &kind_script, check_file);
 }
 
 static int run(int argc, char **argv)

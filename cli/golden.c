@@ -7,14 +7,16 @@
 static const char help_text[] =
     "assay golden: golden sets\n"
     "\n"
-    "usage: assay golden check FILE... [--json]\n"
+    "usage: assay golden check FILE|FOLDER... [--json]\n"
     "       assay golden promote TRACE -o SET.yaml [--cassette FILE] [--tools FILE] [--id NAME]\n"
     "       assay golden import promptfoo FILE -o SET.yaml\n"
     "       assay golden import bfcl QUESTIONS [--answers FILE] -o SET.yaml\n"
     "\n"
     "  check    load each set with its tools and scripts, and report every mistake and doubt with\n"
     "           file:line:column and a code: what can never hold, what takes anything, tasks that\n"
-    "           stand there twice, tools that no task expects; warnings also of the tool files\n"
+    "           stand there twice, tools that no task expects; warnings also of the tool files. A\n"
+    "           folder stands for the sets below it: *.golden.yaml, and each *.yaml with the keys\n"
+    "           version and tasks\n"
     "  promote  add a session that went well to a set, as a task that expects its calls and its\n"
     "           answer; a set that is not there is made\n"
     "  import   make a set of a promptfoo configuration, or of questions and answers of the\n"
@@ -54,7 +56,7 @@ static void check_file(const char *path, struct findings *findings)
 
 static int check(int argc, char **argv)
 {
-    return check_files(argc, argv, "golden", "golden set", check_file);
+    return check_files(argc, argv, "golden", &kind_set, check_file);
 }
 
 static int run(int argc, char **argv)

@@ -15,7 +15,9 @@ static const char help_text[] =
     "  first.golden.yaml           four tasks: what the agent must do\n"
     "  first.tools.yaml            the tools that it is offered, with answers\n"
     "  first.script.yaml           a scripted model, which passes\n"
-    "  .github/workflows/assay.yml a job that gates pull requests on the set\n"
+    "  .github/workflows/assay.yml a job that gates pull requests on the set. It builds assay from "
+    "the\n"
+    "                              git repository that the variable ASSAY_REPOSITORY names\n"
     "A file that is there is never overwritten: where one is, nothing is written.\n"
     "\n"
     "exit status: 0 written, 2 a file is there already, 4 it cannot be written\n"
@@ -91,11 +93,15 @@ static bool tell_next(const char *dir)
         text_add_word(&out, str_of(dir));
         buf_char(&out, '\n');
     }
-    buf_addz(&out, "  assay golden check first.golden.yaml\n"
-                   "  assay eval first.golden.yaml --fake\n"
-                   "\nthen with a real model (OPENAI_API_KEY is its key), and again without it:\n"
-                   "  assay eval first.golden.yaml --record cassettes --model gpt-4.1-mini\n"
-                   "  assay eval first.golden.yaml --replay cassettes\n");
+    buf_addz(
+        &out,
+        "  assay golden check first.golden.yaml\n"
+        "  assay eval first.golden.yaml --fake\n"
+        "\nthen with a real model (OPENAI_API_KEY is its key), and again without it:\n"
+        "  assay eval first.golden.yaml --record cassettes --model gpt-4.1-mini\n"
+        "  assay eval first.golden.yaml --replay cassettes\n"
+        "\nthe job builds assay: set the variable ASSAY_REPOSITORY of your GitHub project to the\n"
+        "address of its git repository\n");
     bool written = put_out(buf_str(&out));
     buf_free(&out);
     return written;

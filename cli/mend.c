@@ -94,3 +94,23 @@ void mend_command(struct buf *out, const char *verb, int argc, char **argv)
         }
     }
 }
+
+void resume_command(struct buf *out, int argc, char **argv, const char *dir)
+{
+    bool resume = false, named = false, words_only = false;
+    for (int i = 0; i < argc; i++) {
+        words_only = words_only || strcmp(argv[i], "--") == 0;
+        resume = resume || (!words_only && strcmp(argv[i], "--resume") == 0);
+        named =
+            named || (!words_only && (strcmp(argv[i], "--out") == 0 || strcmp(argv[i], "-o") == 0 ||
+                                      strncmp(argv[i], "--out=", 6) == 0));
+    }
+    buf_addz(out, resume ? "assay eval" : "assay eval --resume");
+    if (!named) {
+        buf_addz(out, " --out");
+        add_word(out, dir);
+    }
+    for (int i = 0; i < argc; i++) {
+        add_word(out, argv[i]);
+    }
+}

@@ -56,7 +56,7 @@ int sub_verb_run(const char *verb, const struct sub_verb *subs, size_t n, int ar
     return tell_unknown(verb, subs, n, word);
 }
 
-int check_files(int argc, char **argv, const char *verb, const char *what,
+int check_files(int argc, char **argv, const char *verb, const struct file_kind *kind,
                 void (*check_file)(const char *path, struct findings *f))
 {
     struct findings findings = {0};
@@ -70,8 +70,17 @@ int check_files(int argc, char **argv, const char *verb, const char *what,
         tell("%s check wants a file: FILE...; assay %s --help shows an example", verb, verb);
         return EXIT_USAGE;
     }
-    for (size_t i = 0; i < words.n; i++) {
-        check_file(words.at[i], &findings);
+    struct arena *arena = arena_new();
+    const char **files = NULL;
+    size_t n = 0;
+    int rc = words_files(arena, &words, kind, &files, &n, &e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        check_file(files[i], &findings);
     }
-    return findings_end(&findings, what, words.n);
+    if (rc != 0) {
+        findings_add_err(&findings, words.at[0], &e);
+    }
+    int status = findings_end(&findings, kind->what, n);
+    arena_free(arena);
+    return status;
 }

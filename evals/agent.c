@@ -34,6 +34,7 @@ enum agent_state {
     AGENT_RUNNING,
     AGENT_EXITED,
     AGENT_TIMED_OUT,
+    AGENT_HELD,     /* it had ended; what it left running kept its streams open until the limit */
     AGENT_TOO_MUCH, /* it wrote or asked more than may be; killed */
     AGENT_CANCELLED
 };
@@ -246,7 +247,7 @@ static void on_limit(void *arg)
 {
     struct agent *a = arg;
     a->limit = NULL;
-    kill_agent(a, AGENT_TIMED_OUT);
+    kill_agent(a, child_is_running(a->child) ? AGENT_TIMED_OUT : AGENT_HELD);
 }
 
 /* A word of the command with each {prompt} and {task} replaced. */
@@ -456,6 +457,13 @@ static enum run_status status_of(struct agent *a, struct str *reason)
     switch (a->state) {
     case AGENT_TIMED_OUT:
         *reason = arena_printf(a->arena, "the program was killed after %" PRId64 " s",
+                               a->o.task->budget.seconds);
+        return RUN_TIME_BUDGET;
+    case AGENT_HELD:
+        *reason = arena_printf(a->arena,
+                               "the program ended, but what it left running outside of its process "
+                               "group kept its output open until %" PRId64
+                               " s were over: give that another output (>/dev/null)",
                                a->o.task->budget.seconds);
         return RUN_TIME_BUDGET;
     case AGENT_TOO_MUCH:

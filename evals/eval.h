@@ -127,6 +127,23 @@ struct eval_cassettes {
     int64_t max_age_ms; /* 0 = any */
 };
 
+enum { EVAL_CURRENCIES_MAX = 8 };
+
+/* What was spent in one currency. */
+struct eval_cost {
+    struct str currency;
+    int64_t nano;
+};
+
+/* How far a run is. */
+struct eval_progress {
+    size_t done, total; /* trials */
+    size_t kept;        /* of those done: by an earlier run, which this one goes on with */
+    size_t errors;      /* likewise, that ended in one */
+    const struct eval_cost *costs; /* so far, of what is priced, by currency */
+    size_t n_costs;
+};
+
 /* Where the models of a wire format are asked. */
 struct eval_endpoint {
     const char *base_url; /* {task} in it stands for the task's id; NULL = the provider's own */
@@ -183,8 +200,12 @@ struct eval_options {
                               known; 0 = no budget */
     uint64_t seed;         /* for live runs; 0 = random */
     const char *out;       /* run directory; NULL = runs/<set name> */
+    /* Goes on with the run directory, or the newest runs/<set name>: trials that passed or failed
+     * are kept. Where there is none it begins. */
+    bool resume;
+    const char *version; /* of the program, for the manifest; NULL = not known */
     /* Called after each finished trial, in order of finishing, for a progress line. May be NULL. */
-    void (*progress)(void *ctx, size_t done, size_t total, const char *task, const char *outcome);
+    void (*progress)(void *ctx, const struct eval_progress *p);
     void *ctx;
 };
 
@@ -282,14 +303,6 @@ struct eval_row {
 
 bool eval_row_ran(const struct eval_row *r);    /* as eval_ran */
 bool eval_row_scored(const struct eval_row *r); /* passed or failed */
-
-enum { EVAL_CURRENCIES_MAX = 8 };
-
-/* What was spent in one currency. */
-struct eval_cost {
-    struct str currency;
-    int64_t nano;
-};
 
 struct eval_summary {
     size_t trials, passed, failed, errors, misses, drifts;

@@ -76,21 +76,55 @@ static int bad_metric(struct str name, struct err *e)
     return rc;
 }
 
-static bool read_metric(struct str name, struct gate *out)
+static bool is_count(struct str s)
+{
+    size_t n = 0;
+    while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9') {
+        n++;
+    }
+    return s.n > 0 && n == s.n;
+}
+
+static int bad_count(struct str name, const char *metric, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "--gate: %sK wants for K how many trials of a task, 1 to %d, as in "
+                   "'%s3>=0.8', got \"%.*s\"",
+                   metric, GATE_K_MAX, metric, STR_FMT(name));
+}
+
+static int read_metric(struct str name, struct gate *out, struct err *e)
 {
     for (size_t i = 0; i < N_METRICS; i++) {
         bool counts = i == GATE_PASS_AT || i == GATE_PASS_HAT;
         out->metric = (enum gate_metric)i;
         if (!counts && str_is(name, metrics[i])) {
-            return true;
+            return 0;
         }
-        size_t n = strlen(metrics[i]);
         if (counts && str_starts(name, metrics[i])) {
-            return num_scaled(str_slice(name, n, name.n), 0, &out->k) && out->k >= 1 &&
-                   out->k <= GATE_K_MAX;
+            struct str count = str_slice(name, strlen(metrics[i]), name.n);
+            bool good = is_count(count) && num_scaled(count, 0, &out->k) && out->k >= 1 &&
+                        out->k <= GATE_K_MAX;
+            return good ? 0 : bad_count(name, metrics[i], e);
         }
     }
-    return false;
+    return bad_metric(name, e);
+}
+
+/* A limit that the metric cannot reach holds always or never: 95 for 95%, mostly. */
+static int check_limit(const struct gate *g, struct err *e)
+{
+    bool share = g->metric <= GATE_PASS_HAT || g->metric >= GATE_SUCCESS_DROP;
+    double least = g->metric == GATE_SUCCESS_DROP ? -1 : 0;
+    if (g->limit < least || (share && g->limit > 1)) {
+        return err_set(e, ERR_USAGE, "--gate '%s' holds always or never: %s%s is %s", g->text,
+                       metrics[g->metric],
+                       g->metric == GATE_PASS_AT || g->metric == GATE_PASS_HAT ? "K" : "",
+                       least < 0 ? "from -1 to 1 (5 points are 0.05)"
+                       : share   ? "from 0 to 1 (95% is 0.95)"
+                                 : "never below 0");
+    }
+    return 0;
 }
 
 /* Digits, perhaps with a sign and decimals: at most 9 of them. */
@@ -132,7 +166,8 @@ int gate_parse(const char *text, struct gate *out, struct err *e)
     if (!read_limit(number, &out->limit) || name.n == 0) {
         return bad_gate(text, e);
     }
-    return read_metric(name, out) ? 0 : bad_metric(name, e);
+    int rc = read_metric(name, out, e);
+    return rc != 0 ? rc : check_limit(out, e);
 }
 
 /* ---- holding a run to it ---- */
@@ -198,7 +233,8 @@ static bool value_of(const struct gate *g, const struct eval_report *r,
     case GATE_TRIALS: return count_value((int64_t)s->trials, out);
     case GATE_FAILED: return count_value((int64_t)s->failed, out);
     case GATE_ERRORS: return count_value((int64_t)s->errors, out);
-    case GATE_REGRESSIONS: return count_value((int64_t)c->counts[TASK_REGRESSED], out);
+    case GATE_REGRESSIONS:
+        return count_value((int64_t)c->counts[TASK_REGRESSED], out) && c->both > 0;
     case GATE_SUCCESS_DROP:
         *out = c->success.known ? 0 - c->success.change : 0;
         return c->success.known;

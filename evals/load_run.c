@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MANIFEST_BYTES_MAX = 16 << 20, FRACTION_DEN_MAX = 700, NUMBER_MAX = 1000000000 };
+enum { FRACTION_DEN_MAX = 700, NUMBER_MAX = 1000000000 };
 
 /* Of tokens and milliseconds: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
 #define COUNT_MAX INT64_C(1000000000000)

@@ -53,8 +53,8 @@ static int check_shard(const struct run_data *d, size_t n, struct err *e)
     }
     if (d->report->interrupted) {
         return err_at(e, ERR_INPUT, dir, 0, 0,
-                      "it is not finished: %zu of %" PRId64 " trials; run the shard again",
-                      d->report->n, d->planned);
+                      "it is not finished: %zu of %" PRId64 " trials%s; run the shard again",
+                      d->report->n, d->planned, d->journal ? ", and no results.jsonl" : "");
     }
     return 0;
 }
@@ -226,13 +226,15 @@ static int copy_traces(const struct run_data *d, const char *out, struct err *e)
 
 static int write_run(const struct shards *s, const char *out, struct err *e)
 {
-    int rc = join_lines(s, NULL, e);
+    int rc = merge_check(s->at, s->n, e);
+    rc = rc != 0 ? rc : join_lines(s, NULL, e);
     rc = rc != 0 ? rc : rundir_new(out, s->arena, e);
     for (size_t i = 0; rc == 0 && i < s->n; i++) {
         rc = copy_traces(s->at[i], out, e);
     }
-    rc = rc != 0 ? rc : write_manifest(s, path_join(s->arena, out, "manifest.json"), e);
-    return rc != 0 ? rc : write_lines(s, out, e);
+    rc = rc != 0 ? rc : write_lines(s, out, e);
+    /* the last: without it, nothing takes what was cut off here for a run */
+    return rc != 0 ? rc : write_manifest(s, path_join(s->arena, out, "manifest.json"), e);
 }
 
 int run_merge(const char *const *dirs, size_t n, const char *out, struct err *e)

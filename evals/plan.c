@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SCRIPTS_FIRST = 16 };
+
 /* ---- options ---- */
 
 static int check_options(const struct eval_options *o, struct err *e)
@@ -208,6 +210,31 @@ static void list_items(const struct eval_options *o, struct plan *p, struct name
     }
 }
 
+static void list_script(struct plan *p, const char *path)
+{
+    const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
+    if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
+        if (p->n_scripts == p->cap_scripts) {
+            p->cap_scripts = p->cap_scripts == 0 ? SCRIPTS_FIRST : 2 * p->cap_scripts;
+            p->scripts = mem_grow(p->scripts, p->cap_scripts * sizeof *p->scripts);
+        }
+        p->scripts[p->n_scripts++] = path;
+    }
+}
+
+/* The scripts of all tasks and judges, whichever shard plays them: tasks in a row mostly share
+ * theirs. */
+static void list_scripts(const struct eval_options *o, struct plan *p)
+{
+    for (size_t i = 0; o->source == EVAL_FAKE && i < p->n; i++) {
+        struct golden_entry task = plan_task(p, &p->items[i]);
+        list_script(p, plan_script(o, task.fake));
+        if (task.judge != NULL && task.rubric) {
+            list_script(p, task.judge->fake);
+        }
+    }
+}
+
 /* Leaves the tasks of one shard, each with all its models and trials: they are dealt out in turn.
  */
 static int keep_shard(const struct eval_options *o, struct plan *p, struct err *e)
@@ -243,6 +270,7 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     p->items = arena_array(p->arena, p->n, sizeof *p->items);
     struct named *sorted = mem_alloc(tasks * sizeof *sorted);
     list_items(o, p, sorted);
+    list_scripts(o, p);
     qsort(sorted, tasks, sizeof *sorted, by_id);
     rc = check_clashes(p, sorted, tasks, e);
     if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
@@ -356,7 +384,7 @@ static int read_agent(const struct eval_options *o, struct plan *p, struct err *
     return rc;
 }
 
-static int check_source(const struct eval_options *o, const struct plan *p, struct err *e)
+int plan_check(const struct eval_options *o, struct plan *p, struct err *e)
 {
     const char *checked = NULL;
     int rc = check_source_options(o, p, e);
@@ -373,7 +401,7 @@ static int check_source(const struct eval_options *o, const struct plan *p, stru
             rc = check_recording(o, p, &p->items[i], e);
         }
     }
-    return rc;
+    return rc != 0 ? rc : plan_check_judges(o, p, e);
 }
 
 static int load_sets(const struct eval_options *o, struct plan *p, struct err *e)
@@ -397,8 +425,6 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
     rc = rc != 0 ? rc : plan_list_models(o, out, e);
     rc = rc != 0 ? rc : make_items(o, out, e);
     rc = rc != 0 ? rc : read_agent(o, out, e);
-    rc = rc != 0 ? rc : check_source(o, out, e);
-    rc = rc != 0 ? rc : plan_check_judges(o, out, e);
     if (rc != 0) {
         plan_free(out);
     }
@@ -411,6 +437,7 @@ void plan_free(struct plan *p)
         golden_free(p->sets[i]);
     }
     toolset_free(p->no_tools);
+    free(p->scripts);
     arena_free(p->arena);
     *p = (struct plan){0};
 }

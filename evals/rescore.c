@@ -380,7 +380,7 @@ static int rescore_run(struct rescoring *r, const char *const *sets, size_t n_se
     int rc = load_sets(r, sets, n_sets, e);
     rc = rc != 0 ? rc : rescore(r, e);
     const char *path = path_join(r->arena, report->out, "manifest.json");
-    return rc != 0 ? rc : rundir_judged(path, r->run->manifest, r->sets, r->n_sets, e);
+    return rc != 0 ? rc : manifest_judged(path, r->run->manifest, r->sets, r->n_sets, e);
 }
 
 int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t allow_errors,

@@ -22,6 +22,8 @@ struct rubrics {
     struct fake_script *script;
     struct fake_session *fake;
     struct transport *scripted;
+    struct toolset *no_tools;
+    struct toolbox *tools;
     struct llm *llm;
     struct kernel_config config;
     struct session *session; /* about `rubric`; NULL = none under way */
@@ -106,7 +108,7 @@ static void open_session(struct rubrics *r)
     struct session_options o = {.config = r->config,
                                 .prompt = arena_str(r->arena, buf_str(&prompt)),
                                 .llm = r->llm,
-                                .tools = rig->tools,
+                                .tools = r->tools,
                                 .sched = rig->sched,
                                 .stream = rig->options.stream,
                                 .max_tokens = -1,
@@ -279,6 +281,8 @@ static void connect(struct rubrics *r)
         r->scripted = transport_fake(r->fake, rig->sched);
         transport = r->scripted;
     }
+    r->no_tools = toolset_new();
+    r->tools = toolbox_local(r->no_tools, rig->sched, r->o.loop, rig->started_at_ms);
     bool live = rig_is_live(rig);
     struct endpoint_options endpoint = {.format = r->o.format,
                                         .base_url = r->o.base_url,
@@ -356,6 +360,10 @@ int rubrics_free(struct rubrics *r, struct err *e)
     if (r->scripted != NULL) {
         r->scripted->ops->free(r->scripted);
     }
+    if (r->tools != NULL) {
+        r->tools->ops->free(r->tools);
+    }
+    toolset_free(r->no_tools);
     fake_session_free(r->fake);
     fake_free(r->script);
     buf_free(&r->note);

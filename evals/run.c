@@ -2,9 +2,11 @@
  * judged, written to the journal and freed before the next one starts in its place. */
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
+#include "evals/runs.h"
 #include "kernel/drive/files.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,9 +43,14 @@ struct runner {
     size_t n_jobs;
     size_t n_running;
     size_t next; /* item that starts next */
+    size_t left; /* items that are still to start */
     size_t done;
+    size_t kept; /* of those: by the run that this one goes on with */
     enum runner_state state;
     int64_t spent_nano;
+    size_t errors;
+    struct eval_cost costs[EVAL_CURRENCIES_MAX];
+    size_t n_costs;
     int code;
     struct err error;
 };
@@ -128,12 +135,44 @@ static void count_cost(struct runner *r, const struct eval_trial *t)
         buf_addz(&text, " are spent, --max-cost is ");
         money_add(&text, r->o->max_cost_nano, STR("USD"));
     }
-    if (text.n > 0 && r->next < r->plan.n) {
-        buf_fmt(&text, "; %zu of %zu trials were not started", r->plan.n - r->next, r->plan.n);
+    if (text.n > 0 && r->left > 0) {
+        buf_fmt(&text, "; %zu of %zu trials were not started", r->left, r->plan.n);
         r->state = RUNNER_SPENT;
         r->report->stopped = arena_str(r->report->arena, buf_str(&text));
     }
     buf_free(&text);
+}
+
+/* What progress tells of costs: currencies beyond what there is room for are left out. */
+static void sum_cost(struct runner *r, const struct eval_trial *t)
+{
+    struct str currency = t->result.currency.n == 0 ? STR("USD") : t->result.currency;
+    size_t i = 0;
+    while (i < r->n_costs && !str_eq(r->costs[i].currency, currency)) {
+        i++;
+    }
+    if (t->result.cost_nano < 0 || i == EVAL_CURRENCIES_MAX) {
+        return;
+    }
+    if (i == r->n_costs) {
+        r->costs[r->n_costs++] = (struct eval_cost){arena_str(r->report->arena, currency), 0};
+    }
+    r->costs[i].nano += t->result.cost_nano;
+}
+
+static void tell_progress(struct runner *r, const struct eval_trial *t)
+{
+    sum_cost(r, t);
+    r->errors += t->verdict.outcome == EVAL_ERROR ? 1 : 0;
+    struct eval_progress p = {.done = r->done,
+                              .total = r->plan.n,
+                              .kept = r->kept,
+                              .errors = r->errors,
+                              .costs = r->costs,
+                              .n_costs = r->n_costs};
+    if (r->o->progress != NULL) {
+        r->o->progress(r->o->ctx, &p);
+    }
 }
 
 /* Judges a trial that is over and keeps its result, unless it was cancelled or could not be kept.
@@ -159,21 +198,29 @@ static void keep(struct job *job)
     r->done++;
     count_cost(r, &t);
     r->report->recorded += t.recorded ? 1 : 0;
-    if (r->o->progress != NULL) {
-        const char *task = t.task.p; /* arena_str ends it with a NUL */
-        r->o->progress(r->o->ctx, r->done, r->plan.n, task, eval_outcome_name(t.verdict.outcome));
-    }
+    tell_progress(r, &t);
 }
 
 static void on_trial(void *ctx);
 
+/* Whether the run that this one goes on with has the item's result: what ended in an error is tried
+ * again. */
+static bool is_settled(const struct runner *r, size_t item)
+{
+    return eval_row_scored(&r->report->rows[item]);
+}
+
 static void start_next(struct job *job)
 {
     struct runner *r = job->r;
+    while (r->next < r->plan.n && is_settled(r, r->next)) {
+        r->next++;
+    }
     if (r->state != RUNNER_GOING || r->next == r->plan.n) {
         return;
     }
     job->item = r->next++;
+    r->left--;
     r->n_running++;
     job->trial = trial_new(r->loop, r->o, &r->plan, &r->plan.items[job->item], r->report->out,
                            on_trial, job);
@@ -212,14 +259,14 @@ static size_t jobs_of(const struct runner *r)
     size_t each = FILES_PER_TRIAL + (r->o->agent != NULL ? FILES_PER_AGENT : 0);
     size_t fit = (files > FILES_SPARE ? files - FILES_SPARE : 0) / each + 1;
     jobs = jobs < fit ? jobs : fit;
-    return jobs < r->plan.n ? jobs : r->plan.n;
+    return jobs < r->left ? jobs : r->left;
 }
 
 /* Fewer jobs are told to who wants to know. */
 static void tell_jobs(const struct runner *r)
 {
     const struct limiter_options *o = r->o->live == NULL ? NULL : &r->o->live->limiter;
-    size_t wanted = (size_t)r->o->jobs < r->plan.n ? (size_t)r->o->jobs : r->plan.n;
+    size_t wanted = (size_t)r->o->jobs < r->left ? (size_t)r->o->jobs : r->left;
     struct buf text = {0};
     if (o == NULL || o->tell == NULL || r->n_jobs == wanted) {
         return;
@@ -257,13 +304,15 @@ static void run_loop(struct runner *r)
     free(r->jobs);
 }
 
-/* Appends to the message what is safe on disk. */
+/* Appends to the message what is safe on disk, and how to go on. */
 static void tell_what_stays(const struct runner *r, struct err *e)
 {
     size_t n = strlen(e->message);
     struct buf more = {0};
-    buf_fmt(&more, "; the %zu finished trial%s in %s/trials.jsonl", r->done,
-            r->done == 1 ? " is" : "s are", r->report->out);
+    buf_fmt(&more,
+            "; the %zu finished trial%s in %s/trials.jsonl, and the same command with --resume "
+            "goes on",
+            r->done, r->done == 1 ? " is" : "s are", r->report->out);
     if (r->done > 0 && n + more.n < sizeof e->message) {
         memcpy(e->message + n, more.p, more.n);
         e->message[n + more.n] = '\0';
@@ -271,8 +320,68 @@ static void tell_what_stays(const struct runner *r, struct err *e)
     buf_free(&more);
 }
 
-/* What was journaled becomes the results. */
-static int finish_journal(struct runner *r, const char *path)
+/* ---- going on ---- */
+
+/* A line of the journal: the last one of a trial counts. */
+static int on_line(void *ctx, size_t item, const struct eval_trial *t, struct str text, uint64_t at,
+                   struct err *e)
+{
+    struct runner *r = ctx;
+    struct eval_row *row = &r->report->rows[item];
+    struct eval_trial own = *t;
+    (void)e;
+    own.file = plan_task(&r->plan, &r->plan.items[item]).path;
+    r->left += is_settled(r, item) ? 1 : 0;
+    report_fill_row(r->report, &own, text, at, row);
+    r->left -= is_settled(r, item) ? 1 : 0;
+    count_cost(r, t);
+    sum_cost(r, t);
+    return 0;
+}
+
+/* A line of results that are there: what was scored again is written down as the trial's last. */
+static int on_result(void *ctx, size_t item, const struct eval_trial *t, struct str text,
+                     uint64_t at, struct err *e)
+{
+    struct runner *r = ctx;
+    struct eval_row *row = &r->report->rows[item], now;
+    struct eval_trial own = *t;
+    (void)at;
+    own.file = plan_task(&r->plan, &r->plan.items[item]).path;
+    report_fill_row(r->report, &own, text, r->written, &now);
+    if (!eval_row_scored(&now) || !is_settled(r, item) ||
+        (now.hash == row->hash && now.bytes == row->bytes)) {
+        return 0;
+    }
+    struct str line = {text.p, text.n + 1}; /* with its newline */
+    int rc = appender_add(r->journal, line, e);
+    if (rc == 0) {
+        *row = now;
+        r->written += line.n;
+    }
+    return rc;
+}
+
+/* Takes over what the run has done. Results that are there are of what had ended then: as long as
+ * more is done, the journal counts. */
+static int take_over(struct runner *r, const char *journal, const char *results, struct err *e)
+{
+    uint64_t end = 0;
+    bool there = path_exists(results);
+    int rc = journal_read(&r->plan, journal, on_line, r, &r->written, e);
+    rc = rc != 0 ? rc : file_cut(journal, r->written, e);
+    if (rc == 0 && there) {
+        rc = journal_read(&r->plan, results, on_result, r, &end, e);
+    }
+    r->done = r->kept = r->plan.n - r->left;
+    if (rc == 0 && r->left > 0 && there && remove(results) != 0) {
+        rc = err_at(e, ERR_IO, results, 0, 0, "cannot be removed to be written anew");
+    }
+    return rc;
+}
+
+/* What was journaled becomes the results, unless they are there. */
+static int finish_journal(struct runner *r, const char *path, const char *results)
 {
     struct lines *lines = NULL;
     struct err e = {0};
@@ -284,25 +393,37 @@ static int finish_journal(struct runner *r, const char *path)
         return r->code;
     }
     report_read_from(r->report, lines);
-    if (r->code == 0) {
+    if (r->code == 0 && !path_exists(results)) {
         r->code = rundir_results(r->report, &r->error);
     }
     return r->code;
 }
 
-static int run_trials(struct runner *r, struct err *e)
+/* Closes the journal of a run that could not be gone on with. */
+static int leave(struct runner *r, int rc)
+{
+    int closed = appender_close(r->journal, NULL);
+    (void)closed; /* the first error is the one to tell */
+    return rc;
+}
+
+static int run_trials(struct runner *r, bool goes_on, struct err *e)
 {
     const char *path = path_join(r->report->arena, r->report->out, "trials.jsonl");
-    int rc = appender_open(path, APPEND_NEW, &r->journal, e);
-    if (rc != 0) {
-        return rc;
-    }
+    const char *results = path_join(r->report->arena, r->report->out, "results.jsonl");
     report_make_rows(r->report, r->plan.n);
+    r->left = r->plan.n;
+    int rc = goes_on ? take_over(r, path, results, e) : 0;
+    if (rc != 0) {
+        return leave(r, rc);
+    }
     r->scratch = arena_new();
-    run_loop(r);
+    if (r->left > 0 && r->state == RUNNER_GOING) {
+        run_loop(r);
+    }
     arena_free(r->scratch);
     r->report->interrupted = r->state == RUNNER_INTERRUPTED;
-    rc = finish_journal(r, path);
+    rc = finish_journal(r, path, results);
     if (rc != 0 && e != NULL) {
         *e = r->error;
         tell_what_stays(r, e);
@@ -310,18 +431,38 @@ static int run_trials(struct runner *r, struct err *e)
     return rc;
 }
 
+/* Makes the run directory or finds it, and runs what is to run. */
+static int run_plan(struct runner *r, struct eval_options *o, struct err *e)
+{
+    struct arena *arena = r->report->arena;
+    struct rundir dir = {NULL, NULL};
+    const char *there = o->resume ? rundir_find(o, &r->plan, arena) : NULL;
+    if (there != NULL && o->how.mode == CASSETTE_NEW) {
+        o->how.mode = CASSETTE_ONCE; /* the kill may have come between a cassette and its line */
+    }
+    int rc = plan_check(o, &r->plan, e);
+    if (rc == 0) {
+        rc = there != NULL ? rundir_open(o, &r->plan, there, arena, &dir, e)
+                           : rundir_make(o, &r->plan, arena, &dir, e);
+    }
+    if (rc == 0) {
+        r->report->out = dir.path;
+        r->journal = dir.journal;
+        rc = run_trials(r, there != NULL, e);
+    }
+    return rc;
+}
+
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e)
 {
-    struct runner r = {.o = o};
+    struct eval_options own = *o;
+    struct runner r = {.o = &own};
     int rc = plan_make(o, &r.plan, e);
     if (rc != 0) {
         return rc;
     }
     r.report = report_new("");
-    rc = rundir_make(o, &r.plan, r.report->arena, &r.report->out, e);
-    if (rc == 0) {
-        rc = run_trials(&r, e);
-    }
+    rc = run_plan(&r, &own, e);
     plan_free(&r.plan);
     if (rc != 0) {
         eval_report_free(r.report);

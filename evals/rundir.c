@@ -1,18 +1,16 @@
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 
-#include "kernel/base/hash.h"
+#include "kernel/base/val.h"
 
-#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { NUMBERS_MAX = 10000, NAME_BYTES_MAX = 100, SET_BYTES_MAX = 256 << 20 };
+enum { NUMBERS_MAX = 10000, NAME_BYTES_MAX = 100 };
 
 /* ---- which folder ---- */
 
@@ -76,210 +74,155 @@ static int make_named(const char *path, struct err *e)
     return dir_make(path, e);
 }
 
-/* ---- the manifest ---- */
+/* ---- begun ---- */
 
-static const char *source_name(enum eval_source s)
+/* Closes the journal again where something went wrong. */
+static int settle(struct rundir *d, int rc)
 {
-    switch (s) {
-    case EVAL_FAKE: return "fake";
-    case EVAL_REPLAY: return "replay";
-    case EVAL_LIVE: return "live";
-    case EVAL_RECORD: return "record";
-    }
-    return "live";
-}
-
-static bool add_text(cJSON *object, const char *key, const char *text)
-{
-    return text == NULL ? cJSON_AddNullToObject(object, key) != NULL
-                        : cJSON_AddStringToObject(object, key, text) != NULL;
-}
-
-/* n < 0: null */
-static bool add_count(cJSON *object, const char *key, int64_t n)
-{
-    return n < 0 ? cJSON_AddNullToObject(object, key) != NULL
-                 : cJSON_AddNumberToObject(object, key, (double)n) != NULL;
-}
-
-/* A hash of the set's file, or one of the hashes of all files where it includes others. */
-static int hash_set(const struct golden_set *set, uint64_t *out, struct err *e)
-{
-    int rc = 0;
-    *out = 0;
-    for (size_t i = 0; rc == 0 && i < set->n_files; i++) {
-        struct arena *scratch = arena_new();
-        struct str text = {0};
-        rc = file_read(scratch, set->files[i], SET_BYTES_MAX, &text, e);
-        *out = hash64(*out, text);
-        arena_free(scratch);
+    if (rc != 0 && d->journal != NULL) {
+        int closed = appender_close(d->journal, NULL);
+        (void)closed; /* the first error is the one to tell */
+        d->journal = NULL;
     }
     return rc;
 }
 
-static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct err *e)
+/* The journal comes first: whoever holds it has the folder. */
+static int fill(const struct eval_options *o, const struct plan *plan, struct arena *arena,
+                enum append_mode mode, struct rundir *d, struct err *e)
 {
-    struct arena *scratch = arena_new();
-    uint64_t hash = 0;
-    int rc = hash_set(set, &hash, e);
-    if (rc == 0) {
-        cJSON *item = cJSON_CreateObject();
-        bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
-                    add_text(item, "path", set->path) &&
-                    add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, hash).p) &&
-                    add_count(item, "tasks", (int64_t)set->n_tasks) &&
-                    cJSON_AddItemToArray(sets, item);
-        if (!made) {
-            cJSON_Delete(item);
-        }
-        *good = *good && made;
-    }
-    arena_free(scratch);
-    return rc;
-}
-
-/* Those that are named: scripts and recordings may name others. */
-static bool add_models(cJSON *root, const struct plan *plan)
-{
-    cJSON *list = cJSON_AddArrayToObject(root, "models");
-    bool good = list != NULL;
-    for (size_t i = 0; good && i < plan->n_models; i++) {
-        const struct plan_model *m = &plan->models[i];
-        struct arena *scratch = arena_new();
-        cJSON *item = m->name.n == 0 ? NULL : cJSON_CreateObject();
-        if (item != NULL) {
-            good = add_text(item, "model", arena_cstr(scratch, m->name)) &&
-                   add_text(item, "provider",
-                            m->provider.n == 0 ? NULL : arena_cstr(scratch, m->provider));
-            cJSON_AddItemToArray(list, item);
-        }
-        arena_free(scratch);
-    }
-    return good;
-}
-
-/* How the run's requests were answered. */
-static bool add_source(cJSON *root, const struct eval_options *o, const struct plan *plan)
-{
-    return add_text(root, "source", source_name(o->source)) &&
-           add_text(root, "cassettes", o->cassettes) &&
-           (o->script == NULL || add_text(root, "script", o->script)) &&
-           add_text(root, "match", cassette_match_name(o->how.match)) &&
-           cJSON_AddBoolToObject(root, "strict", o->how.strict) != NULL &&
-           add_text(root, "agent", o->agent) && add_models(root, plan) &&
-           cJSON_AddBoolToObject(root, "stream", o->stream) != NULL &&
-           add_text(root, "temperature", o->temperature) &&
-           add_count(root, "max_tokens", o->max_tokens > 0 ? o->max_tokens : -1);
-}
-
-/* Null where there is none. */
-static bool add_filters(cJSON *root, const struct eval_options *o)
-{
-    if (o->n_filters == 0) {
-        return add_text(root, "filter", NULL);
-    }
-    cJSON *list = cJSON_CreateStringArray(o->filters, (int)o->n_filters);
-    return list != NULL && cJSON_AddItemToObject(root, "filter", list);
-}
-
-static bool add_shard(cJSON *root, const struct eval_options *o)
-{
-    char text[48];
-    if (o->shards == 0) {
-        return true;
-    }
-    int n = snprintf(text, sizeof text, "%" PRId64 "/%" PRId64, o->shard, o->shards);
-    return n > 0 && add_text(root, "shard", text);
-}
-
-/* Which trials there were, and when. */
-static bool add_trials(cJSON *root, const struct eval_options *o, const struct plan *plan)
-{
-    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-    struct arena *scratch = arena_new();
-    const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
-    const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
-    bool good = add_filters(root, o) && add_text(root, "task", o->task) &&
-                add_count(root, "trials", (int64_t)plan->n) && add_shard(root, o) &&
-                add_text(root, "seed", seed) && add_text(root, "started", started);
-    arena_free(scratch);
-    return good;
-}
-
-/* What decides the run. Nothing that differs between two replays of the same set. */
-static int manifest(const struct eval_options *o, const struct plan *plan, cJSON *root, bool *good,
-                    struct err *e)
-{
-    int rc = 0;
-    *good = add_count(root, "version", 1);
-    cJSON *sets = cJSON_AddArrayToObject(root, "sets");
-    for (size_t i = 0; rc == 0 && i < plan->n_sets; i++) {
-        rc = add_set(sets, plan->sets[i], good, e);
-    }
-    *good = *good && sets != NULL && add_source(root, o, plan) && add_trials(root, o, plan);
-    return rc;
-}
-
-static int print_manifest(const cJSON *root, const char *path, struct err *e)
-{
-    char *printed = cJSON_Print(root);
-    if (printed == NULL) {
-        return err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
-    }
-    struct buf text = {0};
-    buf_addz(&text, printed);
-    buf_char(&text, '\n');
-    int rc = file_replace(path, buf_str(&text), e);
-    buf_free(&text);
-    cJSON_free(printed);
-    return rc;
-}
-
-static int write_manifest(const struct eval_options *o, const struct plan *plan, const char *path,
-                          struct err *e)
-{
-    bool good = false;
-    cJSON *root = cJSON_CreateObject();
-    int rc = manifest(o, plan, root, &good, e);
-    rc = rc != 0 ? rc : print_manifest(good ? root : NULL, path, e);
-    cJSON_Delete(root);
-    return rc;
-}
-
-int rundir_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
-                  struct err *e)
-{
-    cJSON *root = cJSON_ParseWithLength(text.p, text.n);
-    cJSON *list = cJSON_CreateArray();
-    bool good = root != NULL && list != NULL;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = add_set(list, sets[i], &good, e);
-    }
-    bool placed = rc == 0 && good && cJSON_ReplaceItemInObjectCaseSensitive(root, "sets", list);
-    if (!placed) {
-        cJSON_Delete(list);
-    }
-    rc = rc != 0 ? rc : print_manifest(placed ? root : NULL, path, e);
-    cJSON_Delete(root);
-    return rc;
+    int rc = d->journal != NULL
+                 ? 0
+                 : appender_open(path_join(arena, d->path, "trials.jsonl"), mode, &d->journal, e);
+    rc = rc != 0 ? rc : dir_make(path_join(arena, d->path, "traces"), e);
+    rc = rc != 0 ? rc : manifest_write(o, plan, path_join(arena, d->path, "manifest.json"), e);
+    return settle(d, rc);
 }
 
 int rundir_make(const struct eval_options *o, const struct plan *plan, struct arena *arena,
-                const char **dir, struct err *e)
+                struct rundir *out, struct err *e)
 {
     int rc = 0;
+    *out = (struct rundir){.path = NULL};
     if (o->out == NULL) {
-        rc = make_numbered(plan, arena, dir, e);
+        rc = make_numbered(plan, arena, &out->path, e);
     } else {
-        *dir = arena_cstr(arena, str_of(o->out));
-        rc = make_named(*dir, e);
+        out->path = arena_cstr(arena, str_of(o->out));
+        rc = make_named(out->path, e);
     }
-    if (rc == 0) {
-        rc = dir_make(path_join(arena, *dir, "traces"), e);
-    }
-    return rc != 0 ? rc : write_manifest(o, plan, path_join(arena, *dir, "manifest.json"), e);
+    return rc != 0 ? rc : fill(o, plan, arena, APPEND_NEW, out, e);
 }
+
+/* ---- gone on with ---- */
+
+/* N of "NAME-N", 1 of "NAME"; 0 = another run's. */
+static int64_t number_of(struct str file, struct str name)
+{
+    int64_t n = 0;
+    struct str rest = str_slice(file, name.n, file.n);
+    if (!str_eq(str_slice(file, 0, name.n), name) || rest.n == 0) {
+        return str_eq(file, name) ? 1 : 0;
+    }
+    struct str digits = str_slice(rest, 1, rest.n);
+    bool numbered = rest.p[0] == '-' && digits.n > 0 && digits.n < 10 && num_is_integer(digits) &&
+                    num_scaled(digits, 0, &n) && n > 1;
+    return numbered ? n : 0;
+}
+
+static bool is_newer(const struct stat *a, const struct stat *b)
+{
+    return a->st_mtim.tv_sec != b->st_mtim.tv_sec ? a->st_mtim.tv_sec > b->st_mtim.tv_sec
+                                                  : a->st_mtim.tv_nsec > b->st_mtim.tv_nsec;
+}
+
+/* By the time of its manifest, or of the folder where there is none; then by its number. */
+static const char *newest(const struct plan *plan, struct arena *arena)
+{
+    struct str name = str_of(run_name(plan, arena)), *files = NULL;
+    struct stat best = {.st_size = 0};
+    const char *found = NULL;
+    int64_t number = 0;
+    size_t n = 0;
+    if (dir_list(arena, "runs", "", &files, &n, NULL) != 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct stat st;
+        int64_t k = number_of(files[i], name);
+        const char *dir = path_join(arena, "runs", arena_cstr(arena, files[i]));
+        bool there =
+            k > 0 && path_is_dir(dir) &&
+            (stat(path_join(arena, dir, "manifest.json"), &st) == 0 || stat(dir, &st) == 0);
+        if (there &&
+            (found == NULL || is_newer(&st, &best) || (!is_newer(&best, &st) && k > number))) {
+            found = dir;
+            best = st;
+            number = k;
+        }
+    }
+    return found;
+}
+
+const char *rundir_find(const struct eval_options *o, const struct plan *plan, struct arena *arena)
+{
+    if (o->out == NULL) {
+        return newest(plan, arena);
+    }
+    return path_is_dir(o->out) && !is_empty(o->out) ? arena_cstr(arena, str_of(o->out)) : NULL;
+}
+
+/* Whether all that is there may be what a run left that was killed while it made its folder. */
+static bool is_unbegun(const char *dir, struct arena *arena)
+{
+    struct str *names = NULL;
+    size_t n = 0;
+    bool unbegun = dir_list(arena, dir, "", &names, &n, NULL) == 0;
+    for (size_t i = 0; unbegun && i < n; i++) {
+        const char *path = path_join(arena, dir, arena_cstr(arena, names[i]));
+        struct stat st;
+        unbegun = (str_is(names[i], "traces") && is_empty(path)) ||
+                  (str_is(names[i], "trials.jsonl") && stat(path, &st) == 0 && st.st_size == 0) ||
+                  (str_starts(names[i], "manifest.json.") && str_ends(names[i], ".tmp"));
+    }
+    return unbegun;
+}
+
+/* What a kill between writing a file and renaming it left. */
+static void remove_remains(const char *dir, struct arena *arena)
+{
+    struct str *names = NULL;
+    size_t n = 0;
+    if (dir_list(arena, dir, ".tmp", &names, &n, NULL) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (str_starts(names[i], "manifest.json.") || str_starts(names[i], "results.jsonl.")) {
+            (void)remove(path_join(arena, dir, arena_cstr(arena, names[i])));
+        }
+    }
+}
+
+int rundir_open(const struct eval_options *o, const struct plan *plan, const char *path,
+                struct arena *arena, struct rundir *out, struct err *e)
+{
+    const char *manifest = path_join(arena, path, "manifest.json");
+    *out = (struct rundir){.path = path};
+    if (!path_exists(manifest) && !is_unbegun(path, arena)) {
+        return err_at(e, ERR_INPUT, path, 0, 0,
+                      "there is no manifest.json in it, and other files are: expected the run "
+                      "directory of the run to go on with");
+    }
+    int rc =
+        appender_open(path_join(arena, path, "trials.jsonl"), APPEND_CONTINUE, &out->journal, e);
+    if (rc == 0) {
+        remove_remains(path, arena);
+        rc = path_exists(manifest) ? settle(out, manifest_check(o, plan, manifest, e))
+                                   : fill(o, plan, arena, APPEND_CONTINUE, out, e);
+    }
+    return rc;
+}
+
+/* ---- parts ---- */
 
 int rundir_new(const char *dir, struct arena *arena, struct err *e)
 {

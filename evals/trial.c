@@ -189,6 +189,9 @@ static int start_agent(struct trial *t, struct agents *all)
                                  STR_FMT(str_slice(trace, from, trace.n - strlen(".jsonl"))))
                         .p;
     o.stderr_path = path_join(t->arena, t->dir, o.stderr_name);
+    if (t->o->resume) {
+        (void)remove(o.stderr_path);
+    }
     for (enum wire_format f = WIRE_CHAT; f <= WIRE_MESSAGES; f++) {
         struct str url = t->o->upstream[f];
         o.upstream[f] = base_url(t, url.n > 0 ? url : str_of(endpoint_provider_url(f)));
@@ -233,6 +236,21 @@ static int start(struct trial *t, const struct plan *plan)
                                 : rig_new(t->loop, &t->options, &t->rig, &t->error);
 }
 
+/* What a try that was killed, or ended in an error, left. */
+static void remove_remains(struct trial *t)
+{
+    const char *logs = path_join(t->arena, t->dir, judge_logs(str_of(t->trace), t->arena));
+    struct str *names = NULL;
+    size_t n = 0;
+    (void)remove(t->trace_path);
+    if (dir_list(t->arena, logs, "", &names, &n, NULL) == 0) {
+        for (size_t i = 0; i < n; i++) {
+            (void)remove(path_join(t->arena, logs, arena_cstr(t->arena, names[i])));
+        }
+        (void)remove(logs);
+    }
+}
+
 struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
                         const struct plan_item *item, const char *dir, void (*done)(void *ctx),
                         void *ctx)
@@ -254,6 +272,9 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     }
     if (o->source == EVAL_RECORD) {
         t->recording = plan_cassette(plan, item, ".failed", t->arena);
+    }
+    if (o->resume) {
+        remove_remains(t);
     }
     if (golden_task_load(plan->sets[item->set], item->task, &t->task, &t->error) != 0 ||
         start(t, plan) != 0) {

@@ -458,7 +458,7 @@ static void say_not(const struct golden_answer *part, const struct subject *s, u
         say_rubric(why, part, "is met, and must not be", v, s->verdicts->judge);
     } else if (inner == VERDICT_YES) {
         say(why, "the check under `not` holds for the answer ", s->answer);
-    } else if (inner == VERDICT_UNSURE) {
+    } else if ((inner & VERDICT_NO) == 0) {
         say(why,
             "whether the check under `not` holds is not known (its regex needs too many steps "
             "here; make it simpler) for the answer ",

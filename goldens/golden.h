@@ -98,6 +98,11 @@ struct golden_set {
 int golden_load(const char *path, struct golden_set **out, struct err *e) MUST_CHECK;
 void golden_free(struct golden_set *s); /* NULL allowed */
 
+/* Calls found(ctx, path) for each tool file that the set's tasks name, once, in order of first use.
+ */
+void golden_tool_files(const struct golden_set *s, void (*found)(void *ctx, const char *path),
+                       void *ctx);
+
 /* Opens a set that may be long: all of it is loaded and checked once, task by task, and of each
  * task only stays what golden_entry tells. Errors as golden_load, the same at the same places. What
  * the tasks say is put aside, so that a file that changes later changes nothing. */

@@ -674,6 +674,17 @@ struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, co
     return &l->set;
 }
 
+void golden_tool_files(const struct golden_set *s, void (*found)(void *ctx, const char *path),
+                       void *ctx)
+{
+    const struct golden_loaded *l = (const struct golden_loaded *)s;
+    for (const struct golden_tools *t = l->first_tools; t != NULL; t = t->next_used) {
+        if (t->path != NULL) {
+            found(ctx, t->path);
+        }
+    }
+}
+
 void golden_free(struct golden_set *s)
 {
     if (s == NULL) {

@@ -347,7 +347,7 @@ static bool put_schema(const struct val *value, struct buf *out)
 }
 
 /* Types of asserts that an answer check can stand for. */
-enum form { EQUALS, CONTAINS, ALL, ANY, REGEX, STARTS, IS_JSON };
+enum form { EQUALS, CONTAINS, ALL, ANY, REGEX, STARTS, RUBRIC, IS_JSON };
 
 static const struct {
     const char *type;
@@ -357,7 +357,7 @@ static const struct {
     {"equals", EQUALS, false},    {"contains", CONTAINS, false},     {"icontains", CONTAINS, true},
     {"contains-all", ALL, false}, {"contains-any", ANY, false},      {"icontains-all", ALL, true},
     {"icontains-any", ANY, true}, {"regex", REGEX, false},           {"starts-with", STARTS, false},
-    {"is-json", IS_JSON, false},  {"contains-json", IS_JSON, false},
+    {"is-json", IS_JSON, false},  {"contains-json", IS_JSON, false}, {"llm-rubric", RUBRIC, false},
 };
 
 enum { FORMS = sizeof forms / sizeof forms[0] };
@@ -372,7 +372,7 @@ static void put_text_check(enum form form, bool any_case, struct str text, struc
         add_pattern(out, "^", text);
         buf_char(out, '}');
     } else {
-        buf_addz(out, form == EQUALS ? "{equals: " : "{regex: ");
+        buf_addz(out, form == EQUALS ? "{equals: " : form == RUBRIC ? "{rubric: " : "{regex: ");
         golden_put_text(out, text);
         buf_char(out, '}');
     }
@@ -391,7 +391,8 @@ static bool put_check(const struct import *m, const struct val *test, const stru
     case EQUALS:
     case CONTAINS:
     case REGEX:
-    case STARTS: break;
+    case STARTS:
+    case RUBRIC: break;
     }
     if ((!val_is(value, VAL_STRING) && !val_is(value, VAL_NUMBER)) ||
         str_starts(value->text, "file://") || !render(m, test, value->text, value, &text)) {

@@ -37,9 +37,12 @@ static void add_task(struct sink *sink, const struct comparison_result *c,
     if (sink->code == 0) {
         sink->code = eval_difference(c, t, scratch, &difference, &sink->error);
     }
-    buf_fmt(out, "  %.*s", STR_FMT(t->task));
+    buf_addz(out, "  ");
+    line_add(out, t->task);
     if (t->model.n > 0) {
-        buf_fmt(out, " (%.*s)", STR_FMT(t->model));
+        buf_addz(out, " (");
+        line_add(out, t->model);
+        buf_char(out, ')');
     }
     buf_addz(out, "  ");
     add_rate(out, t->base);
@@ -134,8 +137,10 @@ static void add_tags(struct buf *out, const struct comparison_result *c)
         if (t->worse + t->better == 0) {
             continue;
         }
-        buf_fmt(out, "tag %.*s: %" PRId64 " of %" PRId64 " fell, %" PRId64 " rose, p ",
-                STR_FMT(t->tag), t->worse, t->tasks, t->better);
+        buf_addz(out, "tag ");
+        line_add(out, t->tag);
+        buf_fmt(out, ": %" PRId64 " of %" PRId64 " fell, %" PRId64 " rose, p ", t->worse, t->tasks,
+                t->better);
         stats_add(out, t->p);
         buf_fmt(out, ", ");
         stats_add(out, t->p_holm);
@@ -200,8 +205,10 @@ void report_compare(struct sink *sink, const struct comparison_result *c, const 
                     const char *head, bool color)
 {
     struct buf *out = &sink->text;
-    buf_fmt(out, "%s → %s: %" PRId64 " tasks compared, %zu pass in both\n", base, head, c->both,
-            c->counts[TASK_SAME]);
+    line_add(out, str_of(base));
+    buf_addz(out, " → ");
+    line_add(out, str_of(head));
+    buf_fmt(out, ": %" PRId64 " tasks compared, %zu pass in both\n", c->both, c->counts[TASK_SAME]);
     for (size_t i = 0; i < N_SECTIONS; i++) {
         add_section(sink, c, i, color);
     }

@@ -27,6 +27,9 @@ void seconds_add(struct buf *out, int64_t ms);
  * gave none. */
 void tokens_add(struct buf *out, const struct usage *u);
 
+/* Appends s as a part of one line: what a terminal would obey, newlines and tabs become spaces. */
+void line_add(struct buf *out, struct str s);
+
 /* Appends s line by line, each behind `indent` spaces and ended by a newline; what a
  * terminal would obey becomes spaces. Beyond max_chars it is cut, and says how much there was; 0 =
  * no limit. */

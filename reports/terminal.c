@@ -129,6 +129,15 @@ void tokens_add(struct buf *out, const struct usage *u)
     part_add(out, u->reasoning, "reasoning");
 }
 
+void line_add(struct buf *out, struct str s)
+{
+    size_t from = out->n;
+    text_add_plain(out, s);
+    for (size_t i = from; i < out->n; i++) {
+        out->p[i] = out->p[i] == '\n' || out->p[i] == '\t' ? ' ' : out->p[i];
+    }
+}
+
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars)
 {
     struct str shown = max_chars == 0 ? s : utf8_prefix(s, max_chars);

@@ -3,6 +3,7 @@
 #include "cli/tests/program.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FOREIGN                                                                                    \
@@ -156,7 +157,37 @@ static void bad_words(void)
     }
 }
 
-TESTS(cassette, {"cassette_secrets_are_found_then_taken_out", secrets_are_found_then_taken_out},
+static void a_folder_stands_for_those_below_it(void)
+{
+    const char *dir = testing_dir();
+    CU_ASSERT_EQUAL(mkdir(path_of("%s/c", dir), 0777), 0);
+    CU_ASSERT_EQUAL(mkdir(path_of("%s/c/more", dir), 0777), 0);
+    const struct program_options o = {.dir = dir};
+    const struct ran *r = ASSAY_WITH(&o, "cassette", "check", "c");
+    CHECK_STATUS(r, 2);
+    CHECK_OUT(r, "c: error: is a folder that holds no cassette (*.yaml, *.yml or *.json)");
+    write_text(dir, "c/b.yaml", FOREIGN);
+    write_text(dir, "c/more/a.yml", FOREIGN);
+    write_text(dir, "c/notes.txt", "no cassette");
+    write_text(dir, "c/desk.tools.yaml", "version: 1\ntools: []\n");
+    r = ASSAY_WITH(&o, "cassette", "check", "--secrets", "c");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "2 cassettes checked: 6 errors");
+    const char *first = strstr(r->out, "c/b.yaml:");
+    CU_ASSERT(first == r->out && strstr(first, "\nc/more/a.yml:") != NULL);
+    r = ASSAY_WITH(&o, "cassette", "prune", "-n", "--model", "m", "c");
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "c/more/a.yml: 1 of 1 interactions would be dropped");
+    CHECK_STATUS(ASSAY_WITH(&o, "cassette", "prune", "--drop", "1", "c"), 2);
+    CHECK_STATUS(ASSAY_WITH(&o, "cassette", "redact", "c"), 2);
+    CHECK_STATUS(ASSAY_WITH(&o, "cassette", "redact", "--in-place", "c"), 0);
+    CHECK_STATUS(ASSAY_WITH(&o, "cassette", "check", "--secrets", "c"), 0);
+    write_text(dir, "c/broken.yaml", "\tx");
+    CHECK_STATUS(ASSAY_WITH(&o, "cassette", "check", "--secrets", "c"), 2);
+}
+
+TESTS(cassette, {"cassette_folder_stands_for_those_below_it", a_folder_stands_for_those_below_it},
+      {"cassette_secrets_are_found_then_taken_out", secrets_are_found_then_taken_out},
       {"cassette_redact_writes_where_it_is_told", redact_writes_where_it_is_told},
       {"cassette_diff_compares", diff_compares},
       {"cassette_prune_tells_first_and_then_cuts", prune_tells_first_and_then_cuts},

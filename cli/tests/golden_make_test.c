@@ -179,7 +179,8 @@ static const char config[] = "description: A desk\n"
                              "  assert:\n"
                              "  - {type: icontains, value: 'Bonjour (le'}\n"
                              "  - {type: not-contains, value: '{{text}}'}\n"
-                             "  - {type: llm-rubric, value: is polite}\n"
+                             "  - {type: llm-rubric, value: 'is polite, in {{language}}'}\n"
+                             "  - {type: similar, value: is polite}\n"
                              "  - {type: contains-any, value: [a, 'b c']}\n"
                              "- vars: {text: Bye, language: German}\n"
                              "  threshold: 0.5\n"
@@ -201,6 +202,7 @@ static const char chat[] = "[{\"role\": \"system\", \"content\": \"Speak {{langu
     "      all:\n"                                                                                 \
     "      - {regex: \"(?i)Bonjour \\\\(le\"}\n"                                                   \
     "      - {not: {contains: \"Hello (world)\"}}\n"                                               \
+    "      - {rubric: \"is polite, in French\"}\n"                                                 \
     "      - {any: [{contains: \"a\"}, {contains: \"b c\"}]}\n" LIMITS
 #define BYE                                                                                        \
     "  expect:\n"                                                                                  \
@@ -233,10 +235,10 @@ static void promptfoo_is_taken_over(void)
     static const char *const left[] = {
         "f.yaml:8:3: not taken over: \"config\" of a provider",
         "f.yaml:9:3: not taken over: the provider \"file://mine.js\"",
-        "f.yaml:20:5: not taken over: the assert \"llm-rubric\" has no counterpart",
-        "f.yaml:23:3: not taken over: \"threshold\" of a test",
-        "f.yaml:30:16: not taken over: the values of \"text\" are a list: write a test for each",
-        "f.yaml:30:3: not taken over: the test cannot be filled into the prompt at line 3",
+        "f.yaml:21:5: not taken over: the assert \"similar\" has no counterpart",
+        "f.yaml:24:3: not taken over: \"threshold\" of a test",
+        "f.yaml:31:16: not taken over: the values of \"text\" are a list: write a test for each",
+        "f.yaml:31:3: not taken over: the test cannot be filled into the prompt at line 3",
     };
     const char *dir = testing_dir();
     const struct program_options in_dir = {.dir = dir};

@@ -83,7 +83,20 @@ static void all_that_it_tells_to_run_passes(void)
     CHECK_OUT(r, "4 passed, 0 failed, 0 errors");
 }
 
-/* The job's own lines; a task that fails makes it fail. */
+/* The job builds the version that wrote it. ci/jobs runs all of it. */
+static void the_job_pins_this_version(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "init"), 0);
+    const char *job = read_text(path_of("%s/.github/workflows/assay.yml", dir), NULL);
+    const char *version = strchr(ASSAY("--version")->out, ' ');
+    CU_ASSERT_PTR_NOT_NULL_FATAL(version);
+    const char *pin = path_of("  ASSAY_REF: v%.*s\n", (int)strcspn(version + 1, "\n"), version + 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(job, pin));
+}
+
+/* What the job runs once assay is built (ci/jobs runs all); a task that fails makes it fail. */
 static void the_job_gates(void)
 {
     const char *dir = testing_dir();
@@ -96,6 +109,9 @@ static void the_job_gates(void)
         for (const char *at = strstr(job, "\n      run: "); at != NULL;
              at = strstr(at, "\n      run: ")) {
             at += 12;
+            if (*at == '|') {
+                continue;
+            }
             bool fails = broken && strncmp(at, "assay eval", 10) == 0;
             CHECK_STATUS(shell(dir, "", at, strcspn(at, "\n")), fails ? 1 : 0);
             run++;
@@ -151,6 +167,7 @@ static void a_folder_that_cannot_be_made_is_told(void)
 }
 
 TESTS(init, {"init_all_that_it_tells_to_run_passes", all_that_it_tells_to_run_passes},
+      {"init_the_job_pins_this_version", the_job_pins_this_version},
       {"init_the_job_gates", the_job_gates},
       {"init_nothing_is_overwritten", nothing_is_overwritten},
       {"init_a_folder_that_cannot_be_made_is_told", a_folder_that_cannot_be_made_is_told})

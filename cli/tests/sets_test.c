@@ -95,6 +95,35 @@ static void a_large_set_is_checked(void)
     CHECK_OUT(r, "s.yaml:4:1: error: expected 1 to 100000 tasks in all, found 100001");
 }
 
-TESTS(sets, {"sets_included_ones_are_run", included_sets_are_run},
+/* Other files of YAML that stand there, ours or not, are left alone; a broken set is not. */
+static void a_folder_stands_for_the_sets_below_it(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "a.yaml", HEAD "tasks: [{id: a, prompt: p, expect: {no_calls: true}}]\n");
+    write_text(dir, "b.script.yaml", "version: 1\nsteps:\n- reply: {text: x}\n");
+    write_text(dir, "c.tools.yaml", "version: 1\ntools: [{builtin: now}]\n");
+    write_text(dir, "ci.yml", "include: [{local: x}]\nstages: [a]\n");
+    const struct ran *r = ASSAY_WITH(&in_dir, "golden", "check", ".");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "1 golden set checked: 0 errors");
+    r = ASSAY_WITH(&in_dir, "fake", "check", ".");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "1 script checked: 0 errors");
+    write_text(dir, "d.golden.yaml", "\ttask: 1\n");
+    write_text(dir, "e.yaml", "\xEF\xBB\xBF" HEAD "tasks:\r\n- {id: a, promt: p}\r\n");
+    r = ASSAY_WITH(&in_dir, "golden", "check", ".");
+    CHECK_STATUS(r, 2);
+    CHECK_OUT(r, "\ne.yaml:4:");
+    CHECK_OUT(r, "3 golden sets checked: 2 errors");
+    CU_ASSERT(strncmp(r->out, "d.golden.yaml:1:", 16) == 0);
+    CU_ASSERT(mkdir(path_of("%s/none", dir), 0777) == 0);
+    r = ASSAY_WITH(&in_dir, "golden", "check", "none");
+    CHECK_STATUS(r, 2);
+    CHECK_OUT(r, "none: error: is a folder that holds no golden set (*.golden.yaml, or");
+}
+
+TESTS(sets, {"sets_folder_stands_for_those_below_it", a_folder_stands_for_the_sets_below_it},
+      {"sets_included_ones_are_run", included_sets_are_run},
       {"sets_turns_go_on_while_the_model_answers", turns_go_on_while_the_model_answers},
       {"sets_a_large_one_is_checked", a_large_set_is_checked})

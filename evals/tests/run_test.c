@@ -536,11 +536,10 @@ static void unnamed_runs_are_numbered(void)
 
 /* ---- interrupts and full disks ---- */
 
-static void interrupt_after_three(void *ctx, size_t done, size_t total, const char *task,
-                                  const char *outcome)
+static void interrupt_after_three(void *ctx, const struct eval_progress *p)
 {
-    (void)ctx, (void)total, (void)task, (void)outcome;
-    if (done == 3) {
+    (void)ctx;
+    if (p->done == 3) {
         raise(SIGINT);
     }
 }
@@ -569,10 +568,9 @@ static void an_interrupt_keeps_what_is_finished(void)
     end();
 }
 
-static void interrupt_at_once(void *ctx, size_t done, size_t total, const char *task,
-                              const char *outcome)
+static void interrupt_at_once(void *ctx, const struct eval_progress *p)
 {
-    (void)ctx, (void)done, (void)total, (void)task, (void)outcome;
+    (void)ctx, (void)p;
     kill(getpid(), SIGINT);
 }
 

@@ -280,6 +280,11 @@ void child_signal(struct child *c, int signal)
     }
 }
 
+bool child_is_running(const struct child *c)
+{
+    return c->running;
+}
+
 /* Before its streams are closed: it shall end by this, not by a broken pipe. */
 void child_kill(struct child *c)
 {

@@ -41,6 +41,9 @@ int child_start(const struct child_options *o, struct child **out, struct err *e
 /* Sends it a signal, if it has not ended. */
 void child_signal(struct child *c, int signal);
 
+/* Whether the process itself still runs; false while the child has not ended for its streams. */
+bool child_is_running(const struct child *c);
+
 /* Kills it, where it stands apart with its group; nothing that it writes is heard any more. `ended`
  * may come from inside of it. */
 void child_kill(struct child *c);

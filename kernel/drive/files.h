@@ -76,6 +76,12 @@ int dir_make(const char *path, struct err *e) MUST_CHECK;
  * *out and *n (in arena). ERR_NOT_FOUND, ERR_INPUT (no folder), ERR_IO. */
 int dir_list(struct arena *arena, const char *path, const char *ending, struct str **out, size_t *n,
              struct err *e) MUST_CHECK;
+/* The regular files below the folder `path` whose names end with one of `endings` (NULL ends them),
+ * as paths that begin with `path`, folder by folder in the order of dir_list, into *out and *n (in
+ * arena). Hidden names are left out, links to folders not followed. Errors as dir_list; ERR_LIMIT
+ * beyond 32 folders in each other or 100,000 files. */
+int dir_tree(struct arena *arena, const char *path, const char *const *endings, const char ***out,
+             size_t *n, struct err *e) MUST_CHECK;
 bool path_exists(const char *path);
 bool path_is_dir(const char *path);
 bool path_is_file(const char *path); /* a regular one, or a link to one */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernel/base/doc.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/prices_int.h"
@@ -22,6 +23,7 @@ struct entry {
 
 struct prices {
     struct arena *arena;
+    uint64_t hash;         /* of its text */
     struct entry *entries; /* in the order of the file */
     size_t n;
     size_t cap;
@@ -281,8 +283,16 @@ int prices_load(const char *path, struct prices **out, struct err *e)
     if (rc != 0) {
         *out = NULL;
         arena_free(arena);
+    } else {
+        (*out)->hash = hash64(0, text);
     }
     return rc;
+}
+
+uint64_t prices_hash(const struct prices *p)
+{
+    return p != NULL ? p->hash
+                     : hash64(0, (struct str){(const char *)prices_yaml, prices_yaml_size});
 }
 
 void prices_free(struct prices *p)

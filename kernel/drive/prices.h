@@ -23,6 +23,9 @@ void prices_free(struct prices *p); /* NULL allowed */
 /* The table of prices.yaml as it was when the program was built. Lives as long as the program. */
 const struct prices *prices_shipped(void);
 
+/* XXH3-64 of the text of a table; NULL = the one that comes with the program. */
+uint64_t prices_hash(const struct prices *p);
+
 /* What `model` costs, or NULL where the table does not say. An exact name counts before every
  * pattern, then the pattern with the most characters besides its stars, then the one that stands
  * first. *currency is set where there is a price. Both are valid as long as the table. */

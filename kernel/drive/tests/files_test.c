@@ -373,6 +373,40 @@ static void randomness_differs(void)
     CU_ASSERT_TRUE(clock_unix_ms() > 1700000000000);
 }
 
+/* Hidden names, other endings and links to folders are left out. */
+static void lists_the_files_below_a_folder(void)
+{
+    static const char *const made[] = {"b.yaml",         "a/z.yml",   "a/b/c.yaml",   "a/x.txt",
+                                       ".hidden/y.yaml", "a/.s.yaml", "c.yaml/d.yaml"};
+    static const char *const wanted[] = {"a/b/c.yaml", "a/z.yml", "b.yaml", "c.yaml/d.yaml"};
+    static const char *const endings[] = {".yaml", ".yml", NULL};
+    const char *dir = testing_dir();
+    struct arena *arena = arena_new();
+    const char **files = NULL;
+    size_t n = 0;
+    struct err e;
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
+        const char *path = path_join(arena, dir, made[i]);
+        CU_ASSERT_EQUAL_FATAL(dir_make(path_dir(arena, path), &e), 0);
+        CU_ASSERT_EQUAL_FATAL(file_replace(path, STR("x"), &e), 0);
+    }
+    CU_ASSERT_EQUAL(symlink(".", path_join(arena, dir, "loop")), 0);
+    CU_ASSERT_EQUAL_FATAL(dir_tree(arena, dir, endings, &files, &n, &e), 0);
+    CU_ASSERT_EQUAL_FATAL(n, 4);
+    for (size_t i = 0; i < n; i++) {
+        CU_ASSERT_STRING_EQUAL(files[i], path_join(arena, dir, wanted[i]));
+    }
+    CU_ASSERT_EQUAL(dir_tree(arena, path_join(arena, dir, "none"), endings, &files, &n, &e),
+                    ERR_NOT_FOUND);
+    const char *deep = path_join(arena, dir, "a");
+    for (int i = 0; i < 32; i++) {
+        deep = path_join(arena, deep, "a");
+    }
+    CU_ASSERT_EQUAL_FATAL(dir_make(deep, &e), 0);
+    CU_ASSERT_EQUAL(dir_tree(arena, dir, endings, &files, &n, &e), ERR_LIMIT);
+    arena_free(arena);
+}
+
 TESTS(files, {"a_file_is_read_piece_by_piece", a_file_is_read_piece_by_piece},
       {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
       {"files_replaced_keep_their_mode_and_leave_no_other_file",
@@ -386,6 +420,7 @@ TESTS(files, {"a_file_is_read_piece_by_piece", a_file_is_read_piece_by_piece},
       {"files_that_grow_keep_what_was_there", appends_keep_what_was_there},
       {"files_that_grow_have_one_appender_at_a_time", a_file_has_one_appender_at_a_time},
       {"files_make_folders_with_their_parents", makes_folders_with_their_parents},
+      {"files_below_a_folder_are_listed", lists_the_files_below_a_folder},
       {"files_split_and_join_paths", splits_and_joins_paths},
       {"files_write_and_read_times", times_are_written_and_read},
       {"files_refuse_other_times", other_times_are_refused},

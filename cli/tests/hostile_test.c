@@ -1,0 +1,205 @@
+/* What a hostile or unlucky user has: shards that name files elsewhere, gates that say nothing,
+ * names that a terminal would obey, programs that leave something running. */
+#include "ci/testing/testing.h"
+#include "cli/tests/forty.h"
+#include "cli/tests/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int none[] = {0};
+
+/* ---- merge ---- */
+
+struct shard_pair {
+    const char *dir, *one, *two, *out;
+};
+
+static struct shard_pair two_shards(void)
+{
+    const char *dir = testing_dir(), *set = forty_tasks(none);
+    struct shard_pair s = {dir, path_of("%s/1", dir), path_of("%s/2", dir), path_of("%s/out", dir)};
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--task", "t1,t2", "--shard", "1/2", "--out", s.one),
+                 0);
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--task", "t1,t2", "--shard", "2/2", "--out", s.two),
+                 0);
+    return s;
+}
+
+/* The text with the first `old` replaced. */
+static const char *replaced(const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    return path_of("%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+}
+
+/* The shard names its trace so; nothing may be written, inside or outside. */
+static void refuse_trace(const char *name, const char *part)
+{
+    struct shard_pair s = two_shards();
+    const char *results = read_text(path_of("%s/results.jsonl", s.two), NULL);
+    write_text(s.dir, "elsewhere", "{}\n");
+    write_text(s.dir, "elsewhere.jsonl", "{}\n");
+    write_text(s.two, "results.jsonl", replaced(results, "traces/t2.jsonl", name));
+    const struct ran *r = ASSAY("merge", s.one, s.two, "--out", s.out);
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, part);
+    CU_ASSERT(access(s.out, F_OK) != 0);
+}
+
+static void traces_elsewhere(void)
+{
+    static const char *const names[] = {"../elsewhere",
+                                        "../elsewhere.jsonl",
+                                        "traces/../../elsewhere.jsonl",
+                                        "/etc/passwd",
+                                        "traces/t2.jsonl\\u0000.jsonl",
+                                        "traces//t2.jsonl",
+                                        "manifest.json",
+                                        "traces/\\u001b[31m"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        refuse_trace(names[i], "expected traces/NAME.jsonl");
+    }
+}
+
+static void traces_missing(void)
+{
+    refuse_trace("traces/gone.jsonl", "the trace of trial 1 of t2 is missing");
+    struct shard_pair s = two_shards();
+    const char *trace = path_of("%s/traces/t2.jsonl", s.two);
+    CU_ASSERT(unlink(trace) == 0 && mkfifo(trace, 0600) == 0);
+    const struct ran *r = ASSAY("merge", s.one, s.two, "--out", s.out);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "t2.jsonl: the trace of trial 1 of t2 is missing");
+    CU_ASSERT(access(s.out, F_OK) != 0);
+}
+
+/* The results of another shard were copied over those of this one. */
+static void one_trial_in_two_shards(void)
+{
+    struct shard_pair s = two_shards();
+    const char *file = path_of("%s/traces/t1.jsonl", s.one);
+    write_text(s.two, "results.jsonl", read_text(path_of("%s/results.jsonl", s.one), NULL));
+    write_text(path_of("%s/traces", s.two), "t1.jsonl", read_text(file, NULL));
+    const struct ran *r = ASSAY("merge", s.one, s.two, "--out", s.out);
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "trial 1 of t1 is also in ");
+    CU_ASSERT(access(s.out, F_OK) != 0);
+}
+
+static void journal_alone(void)
+{
+    struct shard_pair s = two_shards();
+    CU_ASSERT(unlink(path_of("%s/results.jsonl", s.two)) == 0);
+    const struct ran *r = ASSAY("merge", s.one, s.two, "--out", s.out);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "it is not finished: 1 of 1 trials, and no results.jsonl");
+}
+
+/* ---- gates ---- */
+
+static void empty_gates(void)
+{
+    static const struct {
+        const char *gate, *part;
+    } cases[] = {{"success>=95", "holds always or never: success is from 0 to 1 (95% is 0.95)"},
+                 {"success>=-1", "from 0 to 1"},
+                 {"pass@2>1.01", "pass@K is from 0 to 1"},
+                 {"worse_p>=5", "from 0 to 1"},
+                 {"success_drop<=2", "success_drop is from -1 to 1 (5 points are 0.05)"},
+                 {"errors>=-1", "errors is never below 0"},
+                 {"cost_usd>-0.5", "never below 0"},
+                 {"pass@0>=0.5", "pass@K wants for K how many trials of a task, 1 to 1000000"},
+                 {"pass@>=0.5", "as in 'pass@3>=0.8', got \"pass@\""},
+                 {"pass^1.6>=0.5", "pass^K wants"},
+                 {"pass^1e1>=0.5", "pass^K wants"},
+                 {"pass@99999999999999999999>=0.5", "pass@K wants"}};
+    const char *base = forty_run(none, 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct ran *r = ASSAY("compare", base, base, "--gate", cases[i].gate);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].part);
+    }
+    CHECK_STATUS(ASSAY("compare", base, base, "--gate", "success_drop<=-0"), 0);
+}
+
+#define RESULT(task, model, outcome)                                                               \
+    "{\"task\":\"" task "\",\"trial\":1,\"model\":\"" model "\",\"outcome\":\"" outcome            \
+    "\",\"status\":\"completed\",\"scores\":{},\"checks\":[],\"calls\":[],\"answer\":null,"        \
+    "\"steps\":1,\"usage\":{},\"cost_nano\":null,\"latency_ms\":5,\"trace\":\"traces/x.jsonl\"}\n"
+
+static const char *made_run(const char *results, int trials)
+{
+    const char *dir = path_of("%s", testing_dir());
+    write_text(dir, "manifest.json", path_of("{\"version\":1,\"sets\":[],\"trials\":%d}", trials));
+    write_text(dir, "results.jsonl", results);
+    return dir;
+}
+
+/* Where the endpoint was down for the whole of the head, no task regressed that could be seen. */
+static void nothing_compared(void)
+{
+    const char *base = made_run(RESULT("a", "m", "pass") RESULT("b", "m", "pass"), 2);
+    const char *head = made_run(RESULT("a", "m", "error") RESULT("b", "m", "error"), 2);
+    const struct ran *r = ASSAY("compare", base, head, "--gate", "regressions==0");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "gate regressions==0: fails, there is nothing to measure it by");
+    CHECK_STATUS(ASSAY("compare", base, base, "--gate", "regressions==0"), 0);
+}
+
+/* ---- names ---- */
+
+/* A model is named by its endpoint, a task by a file from elsewhere. */
+static void names_that_are_obeyed(void)
+{
+#define EVIL "\\u001b[31m\\u0007\\u202e\\u009b\\n"
+    const char *base = made_run(RESULT("a", "m", "pass") RESULT("x" EVIL "y", "m", "pass")
+                                    RESULT("c", "m" EVIL, "pass"),
+                                3);
+    const char *head = made_run(RESULT("a", "m", "pass") RESULT("x" EVIL "y", "m", "fail"), 2);
+    const struct ran *r = ASSAY("compare", base, head);
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "\n  x [31m    y (m)  1/1 → 0/1\n");
+    CHECK_OUT(r, "\n  c (m [31m    )  1/1 → none\n");
+    CU_ASSERT(strpbrk(r->out, "\x1b\x07") == NULL);
+    CU_ASSERT(strstr(r->out, "\u202e") == NULL && strstr(r->out, "\xc2\x9b") == NULL);
+}
+
+/* ---- programs ---- */
+
+/* It ended well, but a process in a session of its own keeps its output open. */
+static void left_running(void)
+{
+    const char *dir = testing_dir(), *out = path_of("%s/run", dir);
+    const char *pid = path_of("%s/pid", dir);
+    const char *set = write_text(dir, "set.yaml",
+                                 "version: 1\nname: s\ntasks:\n- id: a\n  prompt: hi\n"
+                                 "  budget: {seconds: 1}\n  fake: s.yaml\n");
+    write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: hi}\n");
+    const char *command = path_of("sh -c 'setsid sh -c \"echo \\$\\$ > %s; exec sleep 60\" & "
+                                  "while ! test -s %s; do :; done; echo done'",
+                                  pid, pid);
+    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", command, "--out", out);
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "got time_budget: the program ended, but what it left running outside of its "
+                 "process group kept its output open until 1 s were over");
+    CHECK_STATUS(program_run((const char *const[]){"-c", path_of("kill $(cat %s)", pid), NULL},
+                             &(struct program_options){.program = "/bin/sh"}),
+                 0);
+}
+
+TESTS(hostile, {"merge_writes_only_into_its_own_folder", traces_elsewhere},
+      {"merge_looks_for_all_traces_before_it_writes", traces_missing},
+      {"merge_refuses_a_trial_that_two_shards_hold", one_trial_in_two_shards},
+      {"merge_says_that_a_shard_has_no_results", journal_alone},
+      {"gates_that_hold_always_or_never_are_refused", empty_gates},
+      {"a_gate_on_regressions_fails_where_nothing_was_compared", nothing_compared},
+      {"compare_shows_names_that_a_terminal_would_obey_as_spaces", names_that_are_obeyed},
+      {"what_a_program_leaves_running_is_told", left_running})

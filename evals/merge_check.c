@@ -1,0 +1,101 @@
+/* What is looked at before shards are joined: that each trial is there once, with its trace. */
+#include "evals/run_int.h"
+#include "evals/runs.h"
+#include "kernel/base/text.h"
+#include "kernel/drive/files.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NAME_CHARS_SHOWN = 200 };
+
+struct sharded_trial {
+    const struct run_data *shard;
+    const struct eval_row *row;
+};
+
+static int by_trial(const void *a, const void *b)
+{
+    const struct eval_row *x = ((const struct sharded_trial *)a)->row;
+    const struct eval_row *y = ((const struct sharded_trial *)b)->row;
+    int order = str_cmp(x->task, y->task);
+    order = order != 0 ? order : str_cmp(x->shared->model, y->shared->model);
+    return order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
+}
+
+/* Two shards that hold one trial would make a run that nobody can read. */
+static int check_once(struct sharded_trial *all, size_t n, struct err *e)
+{
+    qsort(all, n, sizeof *all, by_trial);
+    for (size_t i = 1; i < n; i++) {
+        const struct sharded_trial *a = &all[i - 1], *b = &all[i];
+        if (by_trial(a, b) == 0) {
+            return err_at(e, ERR_INPUT, b->shard->report->out, 0, 0,
+                          "trial %" PRId32 " of %.*s is also in %s: expected each once",
+                          b->row->trial, STR_FMT(b->row->task), a->shard->report->out);
+        }
+    }
+    return 0;
+}
+
+/* What a shard from elsewhere names may lie anywhere. */
+static bool is_trace(struct str name)
+{
+    bool inside = str_starts(name, "traces/") && str_ends(name, ".jsonl") &&
+                  memchr(name.p, '\0', name.n) == NULL;
+    for (size_t i = 1; inside && i < name.n; i++) {
+        inside = name.p[i - 1] != '/' || (name.p[i] != '.' && name.p[i] != '/');
+    }
+    return inside;
+}
+
+/* Before anything is written: that all is there to be copied. */
+static int check_trace(const struct run_data *d, const struct eval_row *row, struct arena *scratch,
+                       struct err *e)
+{
+    struct str trace = {NULL, 0};
+    int rc = eval_trace_path(d->report, row, scratch, &trace, e);
+    if (rc != 0 || trace.p == NULL) {
+        return rc;
+    }
+    if (!is_trace(trace)) {
+        return err_at(e, ERR_INPUT, d->report->out, 0, 0,
+                      "the trace of trial %" PRId32 " of %.*s is \"%.*s\": expected "
+                      "traces/NAME.jsonl, as assay eval writes it",
+                      row->trial, STR_FMT(row->task),
+                      STR_FMT(utf8_prefix(trace, NAME_CHARS_SHOWN)));
+    }
+    const char *path = path_join(scratch, d->report->out, trace.p);
+    if (!path_is_file(path)) {
+        return err_at(e, ERR_INPUT, path, 0, 0,
+                      "the trace of trial %" PRId32 " of %.*s is missing: expected all traces "
+                      "that the run wrote",
+                      row->trial, STR_FMT(row->task));
+    }
+    return 0;
+}
+
+int merge_check(struct run_data *const *shards, size_t n_shards, struct err *e)
+{
+    struct arena *scratch = arena_new();
+    size_t n = 0, at = 0;
+    int rc = 0;
+    for (size_t i = 0; i < n_shards; i++) {
+        n += shards[i]->report->n;
+    }
+    struct sharded_trial *all = mem_alloc((n + 1) * sizeof *all);
+    for (size_t i = 0; i < n_shards; i++) {
+        for (size_t k = 0; k < shards[i]->report->n; k++) {
+            all[at++] = (struct sharded_trial){shards[i], &shards[i]->report->rows[k]};
+        }
+    }
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        arena_clear(scratch);
+        rc = check_trace(all[i].shard, all[i].row, scratch, e);
+    }
+    rc = rc != 0 ? rc : check_once(all, n, e);
+    free(all);
+    arena_free(scratch);
+    return rc;
+}
