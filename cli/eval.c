@@ -87,7 +87,8 @@ struct request {
     struct arena *arena;
     struct prices *prices;
     struct rules *rules;
-    struct live lives[3]; /* by enum wire_format, of those that a model has */
+    struct live lives[3];     /* by enum wire_format, of those that a model has */
+    const char *key_variable; /* in whose place --key-file stands; NULL = not known yet */
     const char *base_url;
     const char *max_cost, *shard, *baseline;
     struct option_list models, filters;
@@ -233,12 +234,28 @@ static bool is_live(const struct eval_options *o)
     return o->source == EVAL_LIVE || o->source == EVAL_RECORD;
 }
 
+/* A key is shown to one provider alone, unless one endpoint stands for all. */
+static int check_key_file(struct request *q, enum wire_format f, struct err *e)
+{
+    const char *variable = endpoint_key_variable(f);
+    bool other = q->key_variable != NULL && strcmp(q->key_variable, variable) != 0;
+    q->key_variable = variable;
+    if (!other || q->live_flags.key_file == NULL || q->base_url != NULL) {
+        return 0;
+    }
+    return err_set(e, ERR_USAGE,
+                   "--key-file holds the key of one provider, and models or judges of several are "
+                   "asked: set OPENAI_API_KEY and ANTHROPIC_API_KEY instead");
+}
+
 /* Where a provider's models are asked, and with which key. */
 static int find_endpoint(void *ctx, enum wire_format f, struct eval_endpoint *out, struct err *e)
 {
     struct request *q = ctx;
     struct live *l = &q->lives[f];
-    int rc = live_open(&q->live_flags, f, q->base_url, is_live(&q->options), q->arena, l, e);
+    int rc = is_live(&q->options) ? check_key_file(q, f, e) : 0;
+    rc = rc != 0 ? rc
+                 : live_open(&q->live_flags, f, q->base_url, is_live(&q->options), q->arena, l, e);
     *out = (struct eval_endpoint){.base_url =
                                       l->base_url.n == 0 ? NULL : arena_cstr(q->arena, l->base_url),
                                   .api_key = arena_cstr(q->arena, l->api_key),

@@ -59,6 +59,33 @@ static int unknown(const char *what, const char *word, const char *const *names,
     return EXIT_USAGE;
 }
 
+/* Words that stand behind a verb, not in its place; NULL = none of them. */
+static const char *verbs_of(const char *word)
+{
+    static const struct {
+        const char *word, *verbs;
+    } parts[] = {
+        {"check", "assay golden check, fake check, cassette check or trace check"},
+        {"lint", "assay golden check"},
+        {"promote", "assay golden promote"},
+        {"import", "assay golden import or cassette import"},
+        {"show", "assay cassette show or trace show"},
+        {"diff", "assay cassette diff or compare"},
+        {"redact", "assay cassette redact"},
+        {"prune", "assay cassette prune"},
+        {"repair", "assay cassette repair"},
+        {"verify", "assay trace verify"},
+        {"test", "assay eval"},
+        {"bfcl", "assay score bfcl"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (strcmp(parts[i].word, word) == 0) {
+            return parts[i].verbs;
+        }
+    }
+    return NULL;
+}
+
 static int unknown_word(const char *word)
 {
     static const char *const options[] = {"--help", "--version", "-h"};
@@ -68,6 +95,10 @@ static int unknown_word(const char *word)
     }
     if (word[0] == '-') {
         return unknown("option", word, options, sizeof options / sizeof options[0]);
+    }
+    if (verbs_of(word) != NULL) {
+        tell("there is no verb \"%s\"; did you mean %s?", word, verbs_of(word));
+        return EXIT_USAGE;
     }
     return unknown("verb", word, names, N_VERBS + 2);
 }

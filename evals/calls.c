@@ -59,8 +59,8 @@ static bool arguments_match(const struct comparison *c, size_t row, size_t colum
     if (args == NULL) {
         return false;
     }
-    struct args_match_options o = {.schema = c->schemas[row],
-                                   .ignore_extra = c->expect->ignore_extra_args};
+    struct args_match_options o = {
+        .schema = c->schemas[row], .ignore_extra = c->expect->ignore_extra_args, .all = true};
     return call->args == NULL || args_match_test(call->args, args, &o, why);
 }
 
@@ -146,21 +146,38 @@ static struct str preview(const struct comparison *c, struct str s)
     return text_preview(c->scratch, s, PREVIEW_CHARS);
 }
 
-static void explain_pair(struct findings *f, const struct comparison *c, size_t row, size_t column)
+/* Begins a finding about a call that was made. */
+static bool finding_of(struct findings *f, const struct comparison *c, size_t column)
 {
-    const struct eval_call *made = &c->run->calls[column];
     if (!finding(f)) {
-        return;
+        return false;
     }
     buf_fmt(&f->text, "call %zu of %zu: %.*s", column + 1, c->table.columns,
-            STR_FMT(preview(c, made->name)));
+            STR_FMT(preview(c, c->run->calls[column].name)));
+    return true;
+}
+
+/* Each place in which the arguments differ. */
+static void explain_pair(struct findings *f, const struct comparison *c, size_t row, size_t column)
+{
+    struct buf why = {0};
     if (c->args[column].state == ARGS_OTHER) {
-        buf_fmt(&f->text, ": expected arguments that are a JSON object, got %.*s",
-                STR_FMT(preview(c, made->arguments)));
+        if (finding_of(f, c, column)) {
+            buf_fmt(&f->text, ": expected arguments that are a JSON object, got %.*s",
+                    STR_FMT(preview(c, c->run->calls[column].arguments)));
+        }
         return;
     }
-    buf_char(&f->text, '.');
-    arguments_match(c, row, column, &f->text);
+    arguments_match(c, row, column, &why);
+    for (struct str rest = buf_str(&why); rest.n > 0;) {
+        struct str line = str_slice(rest, 0, str_find(rest, STR("\n")));
+        rest = str_slice(rest, line.n + 1, rest.n);
+        if (finding_of(f, c, column)) {
+            buf_char(&f->text, '.');
+            buf_add(&f->text, line);
+        }
+    }
+    buf_free(&why);
 }
 
 static struct str expected_name(const struct comparison *c, size_t row)
@@ -190,7 +207,7 @@ static void explain_missing(struct findings *f, const struct comparison *c, cons
         buf_fmt(&f->text, "call %zu of %zu: expected %.*s, got %.*s", row + 1, c->table.columns,
                 STR_FMT(expected_name(c, row)), STR_FMT(made_name(c, row)));
     } else {
-        buf_fmt(&f->text, "expected call %zu %.*s was not made", row + 1,
+        buf_fmt(&f->text, "expected call %zu of %zu: %.*s was not made", row + 1, c->table.rows,
                 STR_FMT(expected_name(c, row)));
     }
 }
@@ -207,9 +224,9 @@ static void explain_pairs(struct findings *f, const struct comparison *c, const 
         }
     }
     for (size_t column = 0; !extra_allowed && column < c->table.columns; column++) {
-        if (p->row_of[column] == SIZE_MAX && !is_swapped(c, p, column) && finding(f)) {
-            buf_fmt(&f->text, "call %zu %.*s was not expected", column + 1,
-                    STR_FMT(made_name(c, column)));
+        if (p->row_of[column] == SIZE_MAX && !is_swapped(c, p, column) &&
+            finding_of(f, c, column)) {
+            buf_addz(&f->text, " was not expected");
         }
     }
 }

@@ -60,8 +60,8 @@ static void check_forbid(struct judging *j)
     for (size_t i = 0; j->expect->n_forbid > 0 && i < j->run->n_calls; i++) {
         struct str name = j->run->calls[i].name;
         if (is_forbidden(j->expect, name) && found++ < NAMES_MAX) {
-            buf_fmt(&text, "%scall %zu %.*s is forbidden", found > 1 ? "\n" : "", i + 1,
-                    STR_FMT(name));
+            buf_fmt(&text, "%scall %zu of %zu: %.*s is forbidden", found > 1 ? "\n" : "", i + 1,
+                    j->run->n_calls, STR_FMT(text_preview(j->arena, name, 80)));
         }
     }
     if (found > NAMES_MAX) {

@@ -229,10 +229,13 @@ static void judge_again(struct rescoring *r, struct eval_trial *t)
     const struct eval_judged *j = &t->judged;
     struct eval_run run = {
         t->calls, t->n_calls, t->model, t->result, {j->verdicts, j->n_verdicts, j->model}};
-    struct str open = golden_answer_open(task->expect.answer, t->result.answer, &run.verdicts);
-    if (open.p != NULL) {
-        lacks_verdict(r, open, t);
-        return;
+    const struct golden_answer *check = task->expect.answer;
+    if (golden_answer_rubric(check) != NULL) {
+        struct str open = golden_answer_open(check, t->result.answer, &run.verdicts);
+        if (open.p != NULL) {
+            lacks_verdict(r, open, t);
+            return;
+        }
     }
     eval_judge(task, &run, r->scratch, &t->verdict);
     keep_reason(&old, &t->verdict);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum {
-    FILES_PER_TRIAL = 3,  /* trace, recording, connection */
+    FILES_PER_TRIAL = 4,  /* trace, recording, connection, a judge's log */
     FILES_PER_AGENT = 12, /* besides: its streams, its connections to us */
     FILES_SPARE = 100     /* for the loop, its child processes, the journal */
 };

@@ -446,6 +446,12 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
                                       STR_FMT(run->note)));
     }
     settle_replay(t, arena, &run->replay, out);
+    if (judge.code == ERR_MISS) {
+        out->problem = arena_printf(arena,
+                                    "%.*s\n  the run itself is recorded: with --mode new_episodes "
+                                    "in place of --mode all only the judge is asked",
+                                    STR_FMT(out->problem));
+    }
     add_recording(t, run->recorded > 0, arena, out);
     if (rig_leftover_fails(run)) {
         add_script_check(arena, run->leftover, &out->verdict);

@@ -131,7 +131,7 @@ static int load_keyed(struct golden_loaded *l, const struct val *v, struct golde
 {
     static const char *const keys[] = {"equals", "contains", "regex", "one_of", "number", "json",
                                        "schema", "rubric",   "all",   "any",    "not",    NULL};
-    int rc = doc_keys(l->doc, v, "an answer check", keys, e);
+    int rc = doc_keys_or(l->doc, v, "an answer check", keys, golden_not_in_answer, e);
     if (rc != 0) {
         return rc;
     }

@@ -148,6 +148,12 @@ static int read_question(const struct lines *l, const struct val *v, struct bfcl
     k->line = l->line;
     k->question = val_get(v, "question");
     k->functions = val_get(v, "function");
+    if (k->functions == NULL && val_get(v, "involved_classes") != NULL) {
+        return fail(l, v, e,
+                    "this question goes on for several turns with services that the leaderboard "
+                    "simulates by programs of its own; what passes is the state they end in, which "
+                    "cannot be told from calls: these categories are neither scored nor imported");
+    }
     if (!val_is(k->functions, VAL_ARRAY)) {
         return fail(l, k->functions == NULL ? v : k->functions, e,
                     "expected \"function\" to be a list of functions, found %s; is this a file of "

@@ -123,10 +123,40 @@ static void check_expects(const struct golden_report *r, const struct golden_tas
     }
 }
 
+/* A message of nothing but white space. */
+static void check_prompt(const struct golden_report *r, const struct golden_task *t)
+{
+    for (size_t i = 0; i < t->n_turns; i++) {
+        if (str_trim(t->turns[i]).n == 0) {
+            struct buf message = {0};
+            buf_fmt(&message, "the user of the task \"%.*s\" says nothing but white space",
+                    STR_FMT(t->id));
+            golden_tell(r, t->line, t->column, FINDING_WARNING, "blank_prompt", &message);
+            return;
+        }
+    }
+}
+
+/* Hands findings on and counts the errors. */
+struct counted {
+    void (*found)(void *ctx, const struct finding *f);
+    void *ctx;
+    size_t errors;
+};
+
+static void count(void *ctx, const struct finding *f)
+{
+    struct counted *c = ctx;
+    c->errors += f->severity == FINDING_ERROR;
+    c->found(c->ctx, f);
+}
+
 void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
                   void *ctx)
 {
-    struct golden_report r = {found, ctx, s->path};
+    const struct golden_loaded *l = (const struct golden_loaded *)s;
+    struct counted counted = {found, ctx, l->passed_over ? 1 : 0};
+    struct golden_report r = {count, &counted, s->path};
     const char *script = NULL;
     for (size_t i = 0; i < s->n_tasks; i++) {
         const struct golden_task *t = &s->tasks[i];
@@ -137,13 +167,15 @@ void golden_check(const struct golden_set *s, void (*found)(void *ctx, const str
             golden_check_script(&r, t->fake, t->fake_at);
             script = t->fake;
         }
+        check_prompt(&r, t);
         check_expects(&r, t);
         golden_check_expect(&r, t);
         golden_check_rubric(&r, t);
     }
-    golden_check_judges(&r, (const struct golden_loaded *)s);
-    golden_check_set(&r, s);
-    const struct golden_tools *t = ((const struct golden_loaded *)s)->first_tools;
+    golden_check_judges(&r, l);
+    golden_check_comments(&r, s);
+    golden_check_set(&r, s, counted.errors == 0);
+    const struct golden_tools *t = l->first_tools;
     for (; t != NULL; t = t->next_used) {
         if (!t->broken) {
             toolset_check(t->set, found, ctx);

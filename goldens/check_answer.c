@@ -3,6 +3,8 @@
 #include "kernel/base/json.h"
 #include "kernel/base/schema.h"
 
+#include <string.h>
+
 /* Answers as unlike each other as can be; the empty one first. A check that takes them all says
  * nothing. */
 static const char *const probes[] = {"", "zq", "7", " - ", "订单", "{\"a\":[1]}"};
@@ -18,6 +20,34 @@ static size_t passes(const struct golden_answer *a, bool *empty)
         n += golden_answer_test(a, str_of(probes[i]), NULL);
     }
     return n;
+}
+
+/* What a block scalar (`|`) brings along, and answers seldom have. */
+static void check_newline(const struct golden_report *r, const struct val *text)
+{
+    if (val_is(text, VAL_STRING) && text->text.n > 1 && str_ends(text->text, "\n")) {
+        struct buf message = {0};
+        buf_addz(&message, "this text ends with a newline, and answers seldom do; write |- in the "
+                           "place of |");
+        golden_tell(r, text->line, text->column, FINDING_WARNING, "trailing_newline", &message);
+    }
+}
+
+static void check_words(const struct golden_report *r, const struct golden_answer *a)
+{
+    static const char *const keys[] = {"equals", "contains", "regex"};
+    const struct val *list = val_get(a->at, "one_of");
+    const struct val *regex = val_get(a->at, "regex");
+    check_newline(r, a->at);
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        check_newline(r, val_get(a->at, keys[i]));
+    }
+    for (size_t i = 0; val_is(list, VAL_ARRAY) && i < list->count; i++) {
+        check_newline(r, &list->items[i]);
+    }
+    if (val_is(regex, VAL_STRING)) {
+        (void)golden_check_slashes(r, regex, regex->text);
+    }
 }
 
 static void check_text(const struct golden_report *r, const struct golden_answer *a)
@@ -114,6 +144,55 @@ static void check_all(const struct golden_report *r, const struct golden_answer 
     }
 }
 
+/* What is wrong with one part of a path, between dots or in brackets; NULL = nothing. */
+static const char *bad_part(struct str part, bool bracket)
+{
+    return part.n == 0         ? "a part of it is empty"
+           : str_is(part, "*") ? "* does not stand for all items; use `each` at the list"
+           : memchr(part.p, '"', part.n) != NULL || memchr(part.p, '\'', part.n) != NULL
+               ? "keys stand in it without quotes"
+           : bracket && part.p[0] == '-' ? "items are counted from 0, from the beginning"
+                                         : NULL;
+}
+
+/* A path that can lead nowhere; NULL = it can lead somewhere. `items[0].price`, `$.items`. */
+static const char *bad_path(struct str path)
+{
+    size_t at = str_starts(path, "$") ? 1 : 0;
+    const char *why = NULL;
+    bool first = at == 0;
+    while (at < path.n && why == NULL) {
+        bool bracket = path.p[at] == '[';
+        at += bracket || (path.p[at] == '.' && !first) ? 1 : 0;
+        first = false;
+        size_t end = at;
+        while (end < path.n && path.p[end] != ']' &&
+               (bracket || (path.p[end] != '.' && path.p[end] != '['))) {
+            end++;
+        }
+        if (bracket != (end < path.n && path.p[end] == ']')) {
+            return "a bracket of it is open";
+        }
+        why = bad_part(str_slice(path, at, end), bracket);
+        at = end + (bracket ? 1 : 0);
+    }
+    return why;
+}
+
+static void check_path(const struct golden_report *r, const struct golden_answer *a)
+{
+    const struct val *at = val_get(val_get(a->at, "json"), "path");
+    const char *why = bad_path(a->path);
+    if (why != NULL && at != NULL) {
+        struct buf message = {0};
+        buf_fmt(&message,
+                "this path leads nowhere: %s; a path is such as items[0].price, and $ or an empty "
+                "one is the whole",
+                why);
+        golden_tell(r, at->line, at->column, FINDING_ERROR, "bad_path", &message);
+    }
+}
+
 static void check_not(const struct golden_report *r, const struct golden_answer *a)
 {
     bool empty = false;
@@ -144,9 +223,25 @@ static void check(const struct golden_report *r, const struct golden_answer *a)
     }
 }
 
+/* What is written otherwise than it was meant, also under `not`. Recursion ends at the file's
+ * depth.
+ */
+static void check_written(const struct golden_report *r, const struct golden_answer *a)
+{
+    if (a->kind == ANSWER_TEXT) {
+        check_words(r, a);
+    } else if (a->kind == ANSWER_JSON) {
+        check_path(r, a);
+    }
+    for (size_t i = 0; i < a->n_parts; i++) {
+        check_written(r, a->parts[i]);
+    }
+}
+
 void golden_check_answer(const struct golden_report *r, const struct golden_answer *a)
 {
     if (a != NULL) {
+        check_written(r, a);
         check(r, a);
     }
 }

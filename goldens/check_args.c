@@ -1,6 +1,7 @@
 /* Whether the arguments that a task expects can come about: each against its own part of the tool's
  * schema. References into the rest of the schema are left to the run. */
 #include "goldens/golden_int.h"
+#include "kernel/base/dec.h"
 #include "kernel/base/json.h"
 #include "kernel/base/regex.h"
 #include "kernel/base/schema.h"
@@ -57,7 +58,7 @@ static size_t type_index(struct str name)
     return i;
 }
 
-/* The kinds of values that `type` lets through; appends them in words. */
+/* The kinds of values that `type` lets through; appends them in words (NULL: nowhere). */
 static unsigned kinds_of(const struct val *schema, struct buf *words)
 {
     const struct val *type = val_get(schema, "type");
@@ -71,8 +72,10 @@ static unsigned kinds_of(const struct val *schema, struct buf *words)
         }
         kinds |= types[t].kinds;
         fractions = fractions || types[t].kinds == IS_NUMBER;
-        buf_addz(words, words->n > 0 ? " or " : "");
-        buf_addz(words, types[t].words);
+        if (words != NULL) {
+            buf_addz(words, words->n > 0 ? " or " : "");
+            buf_addz(words, types[t].words);
+        }
     }
     return n == 0 ? IS_ANYTHING : fractions ? kinds & ~(unsigned)IS_WHOLE : kinds;
 }
@@ -104,11 +107,18 @@ static bool may_be(const struct checking *c, const struct place *p, unsigned kin
     struct buf words = {0};
     bool fits = p->alternative || (kinds_of(p->schema, &words) & kinds) != 0;
     if (!fits) {
+        struct dec number;
         struct buf message = {0};
         buf_fmt(&message, "\"%.*s\" is %.*s in the schema of the tool \"%.*s\"; %s can never %s it",
                 STR_FMT(p->path), STR_FMT(buf_str(&words)), STR_FMT(c->tool->name), what, verb);
         if (p->v->kind == VAL_OBJECT) {
             add_matchers(&message);
+        } else if (p->v->kind == VAL_NUMBER && kinds_of(p->schema, NULL) == IS_STRING) {
+            buf_fmt(&message, "; put it in quotes: \"%.*s\"",
+                    STR_FMT(text_preview(c->arena, p->v->text, 40)));
+        } else if (p->v->kind == VAL_STRING && (kinds_of(p->schema, NULL) & IS_NUMBER) != 0 &&
+                   dec_parse(p->v->text, &number) == 0) {
+            buf_addz(&message, "; leave the quotes out");
         }
         golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
     }
@@ -150,6 +160,17 @@ static void check_literal(const struct checking *c, const struct place *p)
 
 /* ---- maps ---- */
 
+/* What some put around the arguments. */
+static bool is_wrapper(struct str key)
+{
+    static const char *const words[] = {"arguments", "args", "parameters", "params", "input"};
+    size_t i = 0;
+    while (i < sizeof words / sizeof words[0] && !str_is(key, words[i])) {
+        i++;
+    }
+    return i < sizeof words / sizeof words[0];
+}
+
 /* A member that the schema does not have: an error where it refuses others, else a doubt. */
 static void check_unknown(const struct checking *c, const struct place *p, const struct member *m)
 {
@@ -164,7 +185,11 @@ static void check_unknown(const struct checking *c, const struct place *p, const
     if (p->path.n > 0) {
         buf_fmt(&message, " in \"%.*s\"", STR_FMT(p->path));
     }
-    doc_add_closest(&message, properties, m->key);
+    if (p->path.n == 0 && m->value.kind == VAL_OBJECT && is_wrapper(m->key)) {
+        buf_addz(&message, "; arguments stand right under the tool's name");
+    } else {
+        doc_add_closest(&message, properties, m->key);
+    }
     golden_tell(c->report, m->line, m->column, refused ? FINDING_ERROR : FINDING_WARNING,
                 "unknown_parameter", &message);
 }
@@ -371,7 +396,8 @@ static void check_matcher(const struct checking *c, const struct place *p)
     } else if (str_is(key, "one_of")) {
         check_one_of(c, p, operand);
     } else if (str_is(key, "regex")) {
-        if (may_be(c, p, IS_STRING, "a regex", "match")) {
+        if (may_be(c, p, IS_STRING, "a regex", "match") &&
+            !golden_check_slashes(c->report, operand, operand->text)) {
             check_regex(c, p, operand->text);
         }
     } else if (str_is(key, "near") || str_is(key, "range")) {
@@ -379,9 +405,12 @@ static void check_matcher(const struct checking *c, const struct place *p)
         check_bounds(c, p, operand);
     } else if (str_is(key, "contains")) {
         inner.schema = items;
-        if (may_be(c, p, IS_STRING | IS_ARRAY, "contains", "match") &&
-            operand->kind != VAL_STRING) {
-            check(c, &inner);
+        if (operand->kind != VAL_STRING) {
+            if (may_be(c, p, IS_ARRAY, "contains of what is no text", "match")) {
+                check(c, &inner);
+            }
+        } else if (!may_be(c, p, IS_STRING | IS_ARRAY, "contains", "match")) {
+            return;
         } else if (operand->kind == VAL_STRING) {
             check_vague(c, p, operand->text.n == 0, true);
         }

@@ -68,6 +68,11 @@ static void check_needed(const struct golden_report *r, const struct golden_task
                 x->max_steps, steps);
         never(r, place(t, "limits", "steps"), &message);
     }
+    if (x->max_tokens == 0) {
+        buf_addz(&message, "the limit of tokens is 0, and every reply takes some; raise the limit, "
+                           "or leave it out");
+        never(r, place(t, "limits", "tokens"), &message);
+    }
     if (x->status == RUN_COMPLETED && t->budget.calls < calls) {
         buf_fmt(&message,
                 "the budget of calls is %" PRId64

@@ -3,6 +3,125 @@
 
 enum { COUNT_MAX = 1000000000, DAY_MS = 24 * 3600 * 1000, SHOWN_CHARS = 100 };
 
+static const char of_defaults[] = "it stands under `defaults`, or in a task";
+static const char of_expect[] = "it stands under `expect`";
+static const char of_task[] = "it stands in the task, beside `expect`";
+static const char of_calls[] = "it stands under `calls`, beside `list`";
+static const char of_number[] = "write number: {value: ..., within: ...}";
+static const char is_prompt[] = "what the user says is `prompt`, or `turns`";
+static const char is_comment[] = "write a comment: # ...";
+
+const struct doc_elsewhere golden_not_in_set[] = {{"system", of_defaults},
+                                                  {"tools", of_defaults},
+                                                  {"budget", of_defaults},
+                                                  {"trials", of_defaults},
+                                                  {"fake", of_defaults},
+                                                  {"id", "a set has a `name`"},
+                                                  {"tests", "the list of tasks is `tasks`"},
+                                                  {"cases", "the list of tasks is `tasks`"},
+                                                  {"prompt", "it stands in a task, under `tasks`"},
+                                                  {"expect", "it stands in a task, under `tasks`"},
+                                                  {"description", is_comment},
+                                                  {NULL, NULL}};
+
+const struct doc_elsewhere golden_not_in_task[] = {{"calls", of_expect},
+                                                   {"forbid", of_expect},
+                                                   {"no_calls", of_expect},
+                                                   {"answer", of_expect},
+                                                   {"limits", of_expect},
+                                                   {"status", of_expect},
+                                                   {"name", "a task has an `id`"},
+                                                   {"script", "the script of --fake is `fake`"},
+                                                   {"input", is_prompt},
+                                                   {"question", is_prompt},
+                                                   {"user", is_prompt},
+                                                   {"messages", is_prompt},
+                                                   {"description", is_comment},
+                                                   {NULL, NULL}};
+
+const struct doc_elsewhere golden_not_in_answer[] = {
+    {"value", of_number},
+    {"within", of_number},
+    {"near", of_number},
+    {"path", "write json: {path: ..., MATCHER}"},
+    {"range", "of a number write number: {value: ..., within: ...}"},
+    {NULL, NULL}};
+
+static const struct doc_elsewhere not_in_expect[] = {{"mode", of_calls},
+                                                     {"list", of_calls},
+                                                     {"extra_args", of_calls},
+                                                     {"system", of_task},
+                                                     {"tools", of_task},
+                                                     {"budget", of_task},
+                                                     {"trials", of_task},
+                                                     {"fake", of_task},
+                                                     {"prompt", of_task},
+                                                     {"tags", of_task},
+                                                     {"steps", "it stands under `limits`"},
+                                                     {"tokens", "it stands under `limits`"},
+                                                     {"seconds", "it stands under `limits`"},
+                                                     {"cost_usd", "it stands under `limits`"},
+                                                     {"contains", "it stands under `answer`"},
+                                                     {"regex", "it stands under `answer`"},
+                                                     {NULL, NULL}};
+
+static const char beside_calls[] = "it stands under `expect`, beside `calls`";
+static const struct doc_elsewhere not_in_calls[] = {{"forbid", beside_calls},
+                                                    {"no_calls", beside_calls},
+                                                    {"limits", beside_calls},
+                                                    {"answer", beside_calls},
+                                                    {"status", beside_calls},
+                                                    {"parallel", "it stands in the `list`"},
+                                                    {NULL, NULL}};
+
+/* A map that is no call: what people mean by it. */
+static int not_a_call(struct doc d, const struct val *v, struct err *e)
+{
+    const struct val *name = val_get(v, "name");
+    if (val_is(name, VAL_STRING) && v->count == 2) {
+        return doc_fail(d, v, e,
+                        "expected a map with one key, the tool's name; write `- %.*s: "
+                        "{PARAMETER: VALUE}`",
+                        STR_FMT(text_preview(d.arena, name->text, SHOWN_CHARS)));
+    }
+    struct str first = v->count == 0 ? STR("") : v->members[0].key;
+    if (v->count > 1 && v->members[0].value.kind == VAL_NULL) {
+        return doc_fail(d, &v->members[0].value, e,
+                        "expected a map with one key, the tool's name, found %zu keys; arguments "
+                        "stand deeper than the name: `- %.*s: {%.*s: ...}`",
+                        v->count, STR_FMT(text_preview(d.arena, first, SHOWN_CHARS)),
+                        STR_FMT(text_preview(d.arena, v->members[1].key, SHOWN_CHARS)));
+    }
+    return doc_fail(d, v, e,
+                    "expected a tool's name, or a map with one key: the tool's name and under it "
+                    "its arguments; found a map of %zu keys%s",
+                    v->count, v->count > 1 ? ": each call begins with a `- ` of its own" : "");
+}
+
+/* What stands in the place of a call's arguments and is none. */
+static int not_arguments(struct doc d, const struct golden_call *call, const struct val *at,
+                         struct err *e)
+{
+    const struct val *v = &call->at->members[0].value;
+    struct str shown = text_preview(d.arena, call->name, SHOWN_CHARS);
+    if (str_is(call->name, "parallel")) {
+        return doc_fail(d, at, e,
+                        "expected a list of calls under parallel, found %s; one `parallel` does "
+                        "not stand in another",
+                        val_kind_name(v->kind));
+    }
+    if (v->kind == VAL_NULL) {
+        return doc_fail(d, at, e,
+                        "expected a map of arguments under \"%.*s\", found null; write `- %.*s` "
+                        "for any arguments and `- %.*s: {}` for none",
+                        STR_FMT(shown), STR_FMT(shown), STR_FMT(shown));
+    }
+    return doc_fail(d, at, e,
+                    "expected a map of arguments under \"%.*s\", found %s; write `- %.*s: "
+                    "{PARAMETER: VALUE}`",
+                    STR_FMT(shown), val_kind_name(v->kind), STR_FMT(shown));
+}
+
 /* One call of a list: `- now`, or `- tool: {arguments}`. */
 static int load_call(struct doc d, const struct val *v, uint32_t group, struct golden_call *out,
                      struct err *e)
@@ -13,20 +132,19 @@ static int load_call(struct doc d, const struct val *v, uint32_t group, struct g
         out->name = v->text;
         return 0;
     }
-    if (v->kind != VAL_OBJECT || v->count != 1) {
+    if (v->kind != VAL_OBJECT) {
         return doc_fail(d, v, e,
                         "expected a tool's name, or a map with one key: the tool's name and under "
-                        "it its arguments; found %s%s",
-                        val_kind_name(v->kind), v->kind == VAL_OBJECT ? " of another size" : "");
+                        "it its arguments; found %s",
+                        val_kind_name(v->kind));
+    }
+    if (v->count != 1) {
+        return not_a_call(d, v, e);
     }
     const struct val *args = &v->members[0].value;
     out->name = v->members[0].key;
     if (args->kind != VAL_OBJECT) {
-        struct str shown = text_preview(d.arena, out->name, SHOWN_CHARS);
-        return doc_fail(d, args->kind == VAL_NULL ? v : args, e,
-                        "expected a map of arguments under \"%.*s\", found %s; write `- %.*s` for "
-                        "any arguments and `- %.*s: {}` for none",
-                        STR_FMT(shown), val_kind_name(args->kind), STR_FMT(shown), STR_FMT(shown));
+        return not_arguments(d, out, args->kind == VAL_NULL ? v : args, e);
     }
     return args_match_new(d, args, &out->args, e);
 }
@@ -76,12 +194,17 @@ static int load_calls(struct doc d, const struct val *v, struct golden_expect *o
     const struct val *list = NULL;
     int mode = GOLDEN_EXACT;
     int ignore = 0;
+    if (val_is(val_get(v, "calls"), VAL_ARRAY)) {
+        return doc_fail(d, val_get(v, "calls"), e,
+                        "\"calls\" must be a map, got a list; write calls: {mode: exact, list: "
+                        "[...]}");
+    }
     int rc = doc_map(d, v, "calls", DOC_OPTIONAL, &calls, e);
     if (rc != 0 || calls == NULL) {
         return rc;
     }
     out->has_calls = true;
-    rc = doc_keys(d, calls, "calls", keys, e);
+    rc = doc_keys_or(d, calls, "calls", keys, not_in_calls, e);
     rc = rc != 0 ? rc : doc_enum(d, calls, "mode", modes, &mode, e);
     rc = rc != 0 ? rc : doc_enum(d, calls, "extra_args", extra, &ignore, e);
     rc = rc != 0 ? rc : doc_list(d, calls, "list", DOC_REQUIRED, &list, e);
@@ -157,7 +280,7 @@ int golden_expect_load(struct golden_loaded *l, const struct val *v, struct gold
     if (v == NULL || v->kind == VAL_NULL) {
         return 0;
     }
-    int rc = doc_keys(d, v, "expect", keys, e);
+    int rc = doc_keys_or(d, v, "expect", keys, not_in_expect, e);
     rc = rc != 0 ? rc : load_calls(d, v, out, e);
     rc = rc != 0
              ? rc

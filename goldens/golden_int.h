@@ -34,6 +34,7 @@ struct golden_loaded {
     /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
     void (*wrong)(void *ctx, const struct err *e);
     void *wrong_ctx;
+    bool passed_over; /* a task had a mistake, and is not in the set */
 };
 
 /* A judge that a file names. */
@@ -100,6 +101,11 @@ int golden_answer_load(struct golden_loaded *l, const struct val *v, struct gold
                        struct err *e) MUST_CHECK;
 void golden_answers_free(struct golden_answer *all);
 
+/* Keys that people put where they do not belong: into a set, a task, an answer check. */
+extern const struct doc_elsewhere golden_not_in_set[];
+extern const struct doc_elsewhere golden_not_in_task[];
+extern const struct doc_elsewhere golden_not_in_answer[];
+
 /* Where findings of golden_check go. */
 struct golden_report {
     void (*found)(void *ctx, const struct finding *f);
@@ -131,8 +137,15 @@ void golden_check_judges(const struct golden_report *r, const struct golden_load
 /* Finds what is wrong with the script at `path`, which is named at `at`. */
 void golden_check_script(const struct golden_report *r, const char *path, const struct val *at);
 
-/* Finds doubts about a set as a whole; the file of `r` does not count. */
-void golden_check_set(const struct golden_report *r, const struct golden_set *s);
+/* Finds texts of tasks that end where a comment begins: `prompt: Order #123`. */
+void golden_check_comments(const struct golden_report *r, const struct golden_set *s);
+
+/* Whether a regular expression is written as in JavaScript, `/x/i`; then says so. */
+bool golden_check_slashes(const struct golden_report *r, const struct val *at, struct str regex);
+
+/* Finds doubts about a set as a whole; the file of `r` does not count. all_right: nothing in it is
+ * an error, so that what no task names is not what a mistake has left out. */
+void golden_check_set(const struct golden_report *r, const struct golden_set *s, bool all_right);
 
 /* Calls found(ctx, number) for each number in a text for people: digits with thousands separators,
  * a decimal part, an exponent, a minus sign (also U+2212, also before a currency sign). A number

@@ -235,7 +235,7 @@ int golden_task_read(struct golden_loaded *l, const struct val *v,
     out->budget = def->budget;
     out->trials = def->trials;
     out->judge = l->judge;
-    int rc = doc_keys(d, v, "a task", keys, e);
+    int rc = doc_keys_or(d, v, "a task", keys, golden_not_in_task, e);
     rc = rc != 0 ? rc : load_word(d, v, "id", ID_BYTES_MAX, &out->id, e);
     rc = rc != 0 ? rc : load_prompt(d, v, out, e);
     rc = rc != 0 ? rc : doc_strings(d, v, "tags", "a tag", &out->tags, &out->n_tags, e);
@@ -413,6 +413,7 @@ static int load_models(struct golden_loaded *l, const struct val *root, struct e
 static void pass_over(struct golden_loaded *l, const struct err *e)
 {
     struct golden_task *t = &l->set.tasks[--l->set.n_tasks];
+    l->passed_over = true;
     if (e->code != ERR_STATE) {
         l->wrong(l->wrong_ctx, e);
     }
@@ -553,7 +554,7 @@ static int load_set(struct golden_loaded *l, const struct val *root, size_t firs
     struct golden_set *s = &l->set;
     struct str name = {0};
     bool included = l->within->by != NULL;
-    int rc = doc_keys(l->doc, root, "a golden set", keys, e);
+    int rc = doc_keys_or(l->doc, root, "a golden set", keys, golden_not_in_set, e);
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
     rc = rc != 0 ? rc : load_models(l, root, e);

@@ -5,6 +5,7 @@
 #include "kernel/drive/files.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { SET_BYTES_MAX = 64 << 20, WORD_BYTES_MAX = 60 };
 
@@ -64,6 +65,16 @@ struct str golden_word(struct arena *arena, struct str text, const char *usual)
     struct str made = arena_str(arena, word.n > 0 ? buf_str(&word) : str_of(usual));
     buf_free(&word);
     return made;
+}
+
+void golden_add_pattern(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        char c = text.p[i];
+        bool special = c < 0x7f && c > 0x20 && strchr("\\^$.|?*+()[]{}#-", c) != NULL;
+        buf_addz(out, special ? "\\" : "");
+        buf_char(out, c);
+    }
 }
 
 /* ---- writing ---- */

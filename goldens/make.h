@@ -51,6 +51,9 @@ void golden_put_text(struct buf *out, struct str s);
 void golden_put_word(struct buf *out, struct str s);
 void golden_put_value(struct buf *out, const struct val *v);
 
+/* Appends a regular expression for exactly this text. */
+void golden_add_pattern(struct buf *out, struct str text);
+
 /* A word that can be an id or a set's name, made from a text: runs of other characters become one
  * dash. In arena; `usual` where nothing is left. */
 struct str golden_word(struct arena *arena, struct str text, const char *usual);

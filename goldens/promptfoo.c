@@ -261,12 +261,7 @@ static void add_pattern(struct buf *out, const char *before, struct str text)
 {
     struct buf pattern = {0};
     buf_addz(&pattern, before);
-    for (size_t i = 0; i < text.n; i++) {
-        char c = text.p[i];
-        bool special = c < 0x7f && c > 0x20 && strchr("\\^$.|?*+()[]{}#-", c) != NULL;
-        buf_addz(&pattern, special ? "\\" : "");
-        buf_char(&pattern, c);
-    }
+    golden_add_pattern(&pattern, text);
     golden_put_text(out, buf_str(&pattern));
     buf_free(&pattern);
 }

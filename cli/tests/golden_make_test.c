@@ -303,16 +303,17 @@ static const char questions[] =
     "[{\"role\": \"user\", \"content\": \"Two.\"}]], \"function\": [{\"name\": \"f\", "
     "\"parameters\": "
     "{\"type\": \"dict\"}}]}\n"
-    "{\"id\": \"simple_java_4\", \"question\": [[{\"role\": \"user\", \"content\": \"Java?\"}]], "
+    "{\"id\": \"live_relevance_4\", \"question\": [[{\"role\": \"user\", \"content\": \"Any?\"}]], "
     "\"function\": [{\"name\": \"f\", \"parameters\": {\"type\": \"dict\"}}]}\n";
 
-static const char ground_truth[] = "{\"id\": \"simple_python_1\", \"ground_truth\": "
-                                   "[{\"math.area\": {\"base\": [10, 10.5], \"unit\": "
-                                   "[\"cm\", \"\"]}}]}\n"
-                                   "{\"id\": \"parallel_2\", \"ground_truth\": [{\"f\": {\"x\": "
-                                   "[{\"a\": [1, 2]}]}}, {\"f\": {}}]}\n"
-                                   "{\"id\": \"multi_turn_3\", \"ground_truth\": [{\"f\": {}}]}\n"
-                                   "{\"id\": \"simple_java_4\", \"ground_truth\": [{\"f\": {}}]}\n";
+static const char ground_truth[] =
+    "{\"id\": \"simple_python_1\", \"ground_truth\": "
+    "[{\"math.area\": {\"base\": [10, 10.5], \"unit\": "
+    "[\"cm\", \"\"]}}]}\n"
+    "{\"id\": \"parallel_2\", \"ground_truth\": [{\"f\": {\"x\": "
+    "[{\"a\": [1, 2]}]}}, {\"f\": {}}]}\n"
+    "{\"id\": \"multi_turn_3\", \"ground_truth\": [{\"f\": {}}]}\n"
+    "{\"id\": \"live_relevance_4\", \"ground_truth\": [{\"f\": {}}]}\n";
 
 static const char bfcl_imported[] =
     "version: 1\n"
@@ -357,15 +358,107 @@ static void bfcl_is_taken_over(void)
     CHECK_STATUS(r, 0);
     CHECK_OUT(r, "b.yaml has 2 tasks; 2 things were not taken over");
     CHECK_ERR(r, "q.jsonl:3:1: not taken over: the question multi_turn_3: it has several turns");
-    CHECK_ERR(r,
-              "q.jsonl:4:1: not taken over: the question simple_java_4: its answers are written");
+    CHECK_ERR(r, "q.jsonl:4:1: not taken over: the question live_relevance_4: any call is right");
     CHECK_TEXT(read_text(path_of("%s/b.yaml", dir), NULL), bfcl_imported);
     r = ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "-o", "c.yaml");
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "--answers");
+    write_text(dir, "m.jsonl",
+               "{\"id\": \"multi_turn_base_0\", \"question\": [], \"involved_classes\": []}\n");
+    r = ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "m.jsonl", "-o", "m.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "m.jsonl:1:1: this question goes on for several turns with services");
 }
 
-/* All questions of the leaderboard that ask for calls in JSON, or for none. */
+static const char code_questions[] =
+    "{\"id\": \"simple_java_0\", \"question\": [[{\"role\": \"user\", \"content\": \"J?\"}]], "
+    "\"function\": [{\"name\": \"a.f\", \"description\": \"F.\", \"parameters\": {\"type\": "
+    "\"dict\", \"properties\": {\"s\": {\"type\": \"String\", \"description\": \"S.\"}, \"l\": "
+    "{\"type\": \"long\", \"description\": \"L.\"}, \"xs\": {\"type\": \"ArrayList\", \"items\": "
+    "{\"type\": \"integer\"}}, \"m\": {\"type\": \"HashMap\"}, \"any\": {\"type\": \"any\"}}, "
+    "\"required\": [\"s\"]}}]}\n"
+    "{\"id\": \"simple_javascript_0\", \"question\": [[{\"role\": \"user\", \"content\": "
+    "\"S?\"}]], \"function\": [{\"name\": \"f\", \"description\": \"F.\", \"parameters\": "
+    "{\"type\": \"dict\", \"properties\": {\"s\": {\"type\": \"String\"}, \"b\": {\"type\": "
+    "\"Boolean\"}, \"x\": {\"type\": \"float\"}, \"xs\": {\"type\": \"array\", \"items\": "
+    "{\"type\": \"String\"}}, \"d\": {\"type\": \"dict\", \"properties\": {\"k\": {\"type\": "
+    "\"integer\"}}}}}}]}\n";
+
+static const char code_truth[] =
+    "{\"id\": \"simple_java_0\", \"ground_truth\": [{\"a.f\": {\"s\": [\"a b\"], \"l\": [5], "
+    "\"xs\": [[1, 2], \"\"], \"m\": [{\"k\": [50], \"n\": [\"x\", \"\"]}, \"\"], \"any\": "
+    "[\"new Path(1)\", \"\"]}}]}\n"
+    "{\"id\": \"simple_javascript_0\", \"ground_truth\": [{\"f\": {\"s\": [\"a\"], \"b\": "
+    "[true, \"\"], \"x\": [4.0, \"\"], \"xs\": [[\"p\", \"q\"], \"\"], \"d\": [{\"k\": [1, 2], "
+    "\"l\": [[3]]}, \"\"]}}]}\n";
+
+/* The verdict of each is the official checker's, but for text behind a value, which it lets pass.
+ */
+static void arguments_in_java_and_javascript_are_texts(void)
+{
+    static const struct {
+        const char *task;
+        const char *arguments;
+        int status;
+    } cases[] = {
+        {"simple_java_0", "s: a b, l: 5L", 0},
+        {"simple_java_0", "s: a b, l: 5l, any: new Path(1)", 0},
+        {"simple_java_0", "s: a b, l: '5'", 1},
+        {"simple_java_0", "s: a b, l: 6L", 1},
+        {"simple_java_0", "s: a b, l: 5L, any: new Path(2)", 1},
+        {"simple_java_0", "s: a b, l: 5L, xs: 'new ArrayList<Integer>(Arrays.asList(1, 2))'", 0},
+        {"simple_java_0", "s: a b, l: 5L, xs: 'new ArrayList<Integer>() {{ add(1); add(2); }}'", 0},
+        {"simple_java_0", "s: a b, l: 5L, xs: 'new ArrayList<Integer>(Arrays.asList(1, 3))'", 1},
+        {"simple_java_0", "s: a b, l: 5L, xs: 'new ArrayList<Integer>(Arrays.asList(1))'", 1},
+        {"simple_java_0",
+         "s: a b, l: 5L, m: 'new HashMap<String, Object>() {{ put(\"n\", \"x\"); put(\"k\", 50); "
+         "}}'",
+         0},
+        {"simple_java_0", "s: a b, l: 5L, m: 'new HashMap<String, Object>() {{ put(\"k\", 50); }}'",
+         0},
+        {"simple_java_0", "s: a b, l: 5L, m: 'new HashMap<String, Object>() {{ put(\"k\", 51); }}'",
+         1},
+        {"simple_java_0",
+         "s: a b, l: 5L, m: 'new HashMap<String, Object>() {{ put(\"k\", 50); put(\"z\", 1); }}'",
+         1},
+        {"simple_javascript_0", "s: a", 0},
+        {"simple_javascript_0", "s: '\"a\"', b: 'true', x: '4.0'", 0},
+        {"simple_javascript_0", "s: a, x: '4'", 0},
+        {"simple_javascript_0", "s: a, x: '4.5'", 1},
+        {"simple_javascript_0", "s: a, b: 'false'", 1},
+        {"simple_javascript_0", "s: a, xs: '[\"p\", \"q\"]'", 0},
+        {"simple_javascript_0", "s: a, xs: '[\"q\", \"p\"]'", 1},
+        {"simple_javascript_0", "s: a, d: '{l: [3], k: 2}'", 0},
+        {"simple_javascript_0", "s: a, d: '{k: 2}'", 1},
+        {"simple_javascript_0", "s: a, d: '{k: 2, l: [3], z: 1}'", 1},
+    };
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "q.jsonl", code_questions);
+    write_text(dir, "a.jsonl", code_truth);
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "--answers", "a.jsonl",
+                            "-o", "c.yaml"),
+                 0);
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "check", "c.yaml"), 0);
+    const char *set = read_text(path_of("%s/c.yaml", dir), NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(set, "{\"type\": \"string\", \"description\": \"Java "
+                                       "ArrayList of integer, written as source text.\"}"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(set, "{\"type\": \"string\", \"description\": \"L. Java long, "
+                                       "written as source text.\"}"));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bool java = strcmp(cases[i].task, "simple_java_0") == 0;
+        write_text(dir, "s.yaml",
+                   path_of("version: 1\nsteps:\n- reply: {calls: [{name: %s, arguments: {%s}}]}\n"
+                           "- reply: {text: done}\n",
+                           java ? "a_f" : "f", cases[i].arguments));
+        const struct ran *r = ASSAY_WITH(&in_dir, "eval", "c.yaml", "--fake", "--script", "s.yaml",
+                                         "--task", cases[i].task, "--out", path_of("run%zu", i));
+        CHECK_STATUS(r, cases[i].status);
+    }
+}
+
+/* All questions of the leaderboard that ask for calls, or for none. */
 static void the_leaderboard_is_taken_over_whole(void)
 {
     static const struct {
@@ -379,6 +472,8 @@ static void the_leaderboard_is_taken_over_whole(void)
         {"parallel_multiple", "has 200 tasks; 0 things", true},
         {"irrelevance", "has 240 tasks; 0 things", false},
         {"live_simple", "has 258 tasks; 0 things", true},
+        {"simple_java", "has 100 tasks; 0 things", true},
+        {"simple_javascript", "has 50 tasks; 0 things", true},
     };
     const char *dir = testing_dir();
     for (size_t i = 0; i < sizeof categories / sizeof categories[0]; i++) {
@@ -396,6 +491,9 @@ static void the_leaderboard_is_taken_over_whole(void)
                 : ASSAY("golden", "import", "bfcl", asked, "-o", out);
         CHECK_STATUS(r, 0);
         CHECK_OUT(r, categories[i].tasks);
+        if (strncmp(name, "simple_java", 11) == 0) {
+            CHECK_STATUS(ASSAY("golden", "check", out), 0);
+        }
     }
 }
 
@@ -409,4 +507,5 @@ TESTS(golden_make,
       {"golden_promptfoo_is_taken_over", promptfoo_is_taken_over},
       {"golden_what_is_no_promptfoo_file_is_refused", what_is_no_promptfoo_file_is_refused},
       {"golden_bfcl_is_taken_over", bfcl_is_taken_over},
+      {"golden_bfcl_in_java_and_javascript_has_texts", arguments_in_java_and_javascript_are_texts},
       {"golden_the_leaderboard_is_taken_over_whole", the_leaderboard_is_taken_over_whole})

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The first task passes by two verdicts, the second fails by one, the third asks nobody. */
@@ -183,6 +184,7 @@ static void rubric_added(void)
     CHECK_STATUS(r, 3);
     CHECK_OUT(r, "1 passed, 0 failed, 2 errors");
     CHECK_OUT(r, "to record it anew: assay eval --task date");
+    CHECK_OUT(r, "with --mode new_episodes in place of --mode all only the judge is asked");
     SERVE(&s, "--script",
           write_text(testing_dir(), "judge.script.yaml", "version: 1\nrules:\n" RULES));
     o.more = s.more;
@@ -304,6 +306,22 @@ static void nobody_there(void)
     CHECK_STATUS(server_end(&s), 0);
 }
 
+/* The key of one provider is not shown to another. */
+static void one_key_for_two(void)
+{
+    const char *dir = testing_dir();
+    const char *set = rubric_set(dir, "judge: {model: gpt-4.1-mini, provider: anthropic}\n");
+    const char *key = write_text(dir, "key", "sk-one\n"), *out = path_of("%s/out", dir);
+    CU_ASSERT_EQUAL(chmod(key, 0600), 0);
+    const struct ran *r = ASSAY("eval", set, "--model", "gpt-4.1", "--key-file", key, "--out", out);
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "--key-file holds the key of one provider");
+    r = ASSAY("eval", set, "--model", "gpt-4.1", "--key-file", key, "--out", out, "--base-url",
+              loopback_refusing(), "--task", "plain");
+    CHECK_STATUS(r, 4);
+}
+
 /* A trial whose judge is being asked is not over: nothing of it is kept. */
 static void interrupted(void)
 {
@@ -413,6 +431,7 @@ TESTS(rubric, {"rubrics_are_judged_by_a_script", scripted},
       {"rubrics_of_an_agent_are_judged_behind_it", of_an_agent},
       {"rubric_without_a_verdict_is_an_error", no_verdicts},
       {"judge_that_is_not_there_is_an_error", nobody_there},
+      {"key_file_is_for_one_provider", one_key_for_two},
       {"trial_whose_judge_is_asked_can_be_interrupted", interrupted},
       {"rubric_that_cannot_be_judged_is_refused", refused_before_anything_is_run},
       {"rubrics_are_scored_again_by_their_verdicts", scored_again},

@@ -84,6 +84,8 @@ static void slips(void)
         {{"trace", "shw", "f"}, {"did you mean \"show\"?"}},
         {{"golden", "chek", "f"}, {"did you mean \"check\"?"}},
         {{"fake", "xyzzy", "f"}, {"check"}},
+        {{"check", "f"}, {"golden check, fake check"}},
+        {{"promote", "f"}, {"assay golden promote"}},
         {{"run", "x", "--fake", "s", "--strict"}, {"--replay"}},
         {{"run", "x", "--match", "order"}, {"--replay"}},
         {{"run", "x", "--record", "c", "--match", "body"}, {"--replay"}},

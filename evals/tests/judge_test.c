@@ -65,6 +65,16 @@ static const struct judge_case cases[] = {
      COMPLETED,
      "fail 1.000000 1.000000 1.000000 1.000000 0.666667 0\n"
      "calls: call 2 of 3: get_price.args.sku: expected \"A-1\", got \"A1\"\n"},
+    {"each argument that differs is told",
+     "    calls: {list: [get_price, {get_price: {sku: A-1, currency: EUR}}]}\n",
+     {{"get_price", "{}", 1},
+      {"get_price", "{\"sku\":\"A1\",\"currency\":\"USD\",\"at\\nonce\":[1]}", 1}},
+     COMPLETED,
+     "fail 1.000000 1.000000 1.000000 1.000000 0.500000 0\n"
+     "calls: call 2 of 2: get_price.args.sku: expected \"A-1\", got \"A1\"\n"
+     "call 2 of 2: get_price.args.currency: expected \"EUR\", got \"USD\"\n"
+     "call 2 of 2: get_price.args.at once: not expected (the expectation does not list it; list "
+     "it, or set extra_args: ignore), got [1]\n"},
     {"missing and extra",
      "    calls: {list: [get_price, check_stock]}\n    forbid: [refund_order]\n",
      {{"get_price", "{}", 1}, {"refund_order", "{}", 2}, {"refund_order", "{}", 3}},
@@ -72,9 +82,9 @@ static const struct judge_case cases[] = {
      /* paired 1, expected 2, made 3 */
      "fail 0.333333 0.333333 0.500000 0.400000 1.000000 0\n"
      "calls: call 2 of 3: expected check_stock, got refund_order\n"
-     "call 3 refund_order was not expected\n"
-     "forbid: call 2 refund_order is forbidden\n"
-     "call 3 refund_order is forbidden\n"},
+     "call 3 of 3: refund_order was not expected\n"
+     "forbid: call 2 of 3: refund_order is forbidden\n"
+     "call 3 of 3: refund_order is forbidden\n"},
     {"extra calls that in_order allows do not count as made",
      "    calls: {mode: in_order, list: [get_price]}\n",
      {{"check_stock", "{}", 1}, {"get_price", "{}", 2}, {"get_price", "{}", 3}},
@@ -85,7 +95,7 @@ static const struct judge_case cases[] = {
      {{"refund_order", "{}", 1}, {"get_price", "{}", 2}},
      COMPLETED,
      "fail 0.500000 1.000000 0.500000 0.666667 1.000000 0\n"
-     "calls: expected call 2 check_stock was not made\n"},
+     "calls: expected call 2 of 2: check_stock was not made\n"},
     {"missing calls that subset allows do not count as expected",
      "    calls: {mode: subset, list: [get_price, check_stock]}\n",
      {{"check_stock", "{}", 1}},
@@ -96,7 +106,7 @@ static const struct judge_case cases[] = {
      {{NULL, NULL, 0}},
      COMPLETED,
      "fail 0.000000 0.000000 0.000000 0.000000 null 0\n"
-     "calls: expected call 1 get_price was not made\n"},
+     "calls: expected call 1 of 1: get_price was not made\n"},
     {"order",
      "    calls: {list: [get_price, {parallel: [check_stock, refund_order]}]}\n",
      {{"get_price", "{}", 1}, {"refund_order", "{}", 2}, {"check_stock", "{}", 3}},

@@ -163,7 +163,7 @@ static void writes_the_line_of_the_format(void)
         "\"trajectory\":false,\"success\":false},\"checks\":["
         "{\"name\":\"status\",\"passed\":true,\"message\":null},"
         "{\"name\":\"calls\",\"passed\":false,"
-        "\"message\":\"expected call 2 calculator was not made\"},"
+        "\"message\":\"expected call 2 of 2: calculator was not made\"},"
         "{\"name\":\"answer\",\"passed\":false,"
         "\"message\":\"expected \\\"4\\\", got \\\"it is 3\\\"\"}],"
         "\"calls\":[{\"name\":\"calculator\",\"arguments\":\"{\\\"expression\\\":\\\"1+2\\\"}\"}],"

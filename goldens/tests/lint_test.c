@@ -47,8 +47,58 @@ static const struct {
      SEES("13:44",
           "error bad_argument the tool \"get_order\" does not allow this for \"id\": value: "
           "expected text that fits the pattern ^[A-Z]-[0-9]+$, got a string \"A1\"")},
-    {CALL("id: 5"), SEES("13:44", "error bad_argument \"id\" is a string in the schema of the tool "
-                                  "\"get_order\"; a number can never equal it")},
+    {CALL("id: 5"),
+     SEES("13:44", "error bad_argument \"id\" is a string in the schema of the tool "
+                   "\"get_order\"; a number can never equal it; put it in quotes: \"5\"")},
+    {CALL("id: A-1, size: '5'"),
+     SEES("13:55", "error bad_argument \"size\" is an integer in the schema of the tool "
+                   "\"get_order\"; a string can never equal it; leave the quotes out")},
+    {CALL("id: {contains: 5}"),
+     SEES("13:44", "error bad_argument \"id\" is a string in the schema of the tool "
+                   "\"get_order\"; contains of what is no text can never match it; matchers are: "
+                   "equals, one_of, regex, contains, near, range, any, absent, optional, each, "
+                   "unordered")},
+    {CALL("id: {oneOf: [A-1]}"),
+     SEES("13:45", "error unknown_matcher \"oneOf\" is no matcher; did you mean \"one_of\"? A map "
+                   "that is meant literally stands under equals")},
+    {CALL("id: A-1, args: {size: 3}"),
+     SEES("13:49", "error unknown_parameter the tool \"get_order\" has no parameter \"args\"; "
+                   "arguments stand right under the tool's name")},
+    {CALL("id: {regex: '/A-1/i'}"),
+     SEES("13:52", "warning slashes the slashes of this regex and the letters behind them are "
+                   "looked for in the text; without regard to capitals it is (?i)A-1")},
+    {EXPECT("limits: {tokens: 0}"),
+     SEES("13:29", "error never_holds the limit of tokens is 0, and every reply takes some; raise "
+                   "the limit, or leave it out")},
+    {EXPECT("answer: {not: {regex: '/no/i'}}"),
+     SEES("13:34", "warning slashes the slashes of this regex and the letters behind them are "
+                   "looked for in the text; without regard to capitals it is (?i)no")},
+    {TASK("  expect:\n    answer: |\n      It is 4.\n"),
+     SEES("14:13", "warning trailing_newline this text ends with a newline, and answers seldom do; "
+                   "write |- in the place of |")},
+#define BAD_PATH(path, why)                                                                        \
+    {                                                                                              \
+        EXPECT("answer: {json: {path: '" path "', equals: 1}}"),                                   \
+            SEES("13:34",                                                                          \
+                 "error bad_path this path leads nowhere: " why                                    \
+                 "; a path is such as items[0].price, and $ or an empty one is the whole")         \
+    }
+    BAD_PATH("a[", "a bracket of it is open"),
+    BAD_PATH("a[0", "a bracket of it is open"),
+    BAD_PATH("a]", "a bracket of it is open"),
+    BAD_PATH("a..b", "a part of it is empty"),
+    BAD_PATH("a[]", "a part of it is empty"),
+    BAD_PATH("a.", "a part of it is empty"),
+    BAD_PATH("a[-1]", "items are counted from 0, from the beginning"),
+    BAD_PATH("a[\"b\"]", "keys stand in it without quotes"),
+    BAD_PATH("a[*].b", "* does not stand for all items; use `each` at the list"),
+    {TASK("  expect: {no_calls: true}\n- id: x\n  prompt: Order #12 now\n  expect:\n    answer: "
+          "a # a remark\n"),
+     SEES("15:11", "warning comment_in_text this text ends before \"#12 now\", which is a comment "
+                   "in YAML; put the whole text in quotes")},
+    {"- id: blank\n  turns: [{user: x}, {user: ' '}]\n  expect: {no_calls: true}\n",
+     SEES("11:3", "warning blank_prompt the user of the task \"blank\" says nothing but white "
+                  "space")},
     {CALL("id: A-1, colour: red"),
      SEES("13:49", "error unknown_parameter the tool \"get_order\" has no parameter \"colour\"")},
     {CALL("size: 3"),
@@ -172,6 +222,14 @@ static const struct {
     {EXPECT("status: max_steps, limits: {steps: 4}"), ""},
     {EXPECT("answer: {all: [{contains: a}, {not: {contains: b}}]}"), ""},
     {EXPECT("answer: {not: {contains: sorry}}"), ""},
+    {EXPECT("answer: {json: {path: '$.a[0].b', equals: 1}}"), ""},
+    {EXPECT("answer: {json: {path: '', equals: {}}}"), ""},
+    {EXPECT("answer: {json: {path: '$', equals: {}}}"), ""},
+    {EXPECT("answer: {json: {path: '[0][1].c-d', equals: 1}}"), ""},
+    {EXPECT("answer: {regex: '/v1/orders/'}"), ""},
+    {TASK("  expect:\n    answer: |-\n      It is #4.\n"), ""},
+    {TASK("  expect:\n    answer: 'It is #4 #5'\n"), ""},
+    {TASK("  expect:\n    answer: It is # a remark\n"), ""},
     {EXPECT("answer: {schema: true}"), ""},
     {EXPECT("answer: {all: ['14 pieces', {contains: pieces}, {number: {value: 14}}]}"), ""},
     {"- {id: CONsole, prompt: p, expect: {no_calls: true}}\n", ""},
@@ -265,5 +323,45 @@ static void tools_that_nobody_expects_are_found(void)
     arena_free(arena);
 }
 
+static void ignore_mistake(void *ctx, const struct err *e)
+{
+    *(size_t *)ctx += e->code != 0;
+}
+
+/* What a task with a mistake was to name is not called unused. */
+static void a_mistake_has_no_echo(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    struct buf found = {0};
+    size_t mistakes = 0;
+    write_file(arena, dir, "tools.yaml", str_of(tools));
+    write_file(arena, dir, "set.yaml",
+               STR("version: 1\nname: s\ndefaults: {tools: tools.yaml}\ntasks:\n"
+                   "- {id: a, prompt: p, expect: {calls: {list: [get_order]}}}\n"
+                   "- {id: b, prompt: q, expect: {forbid: pay}}\n"));
+    struct golden_set *set =
+        golden_load_all(path_join(arena, dir, "set.yaml"), ignore_mistake, &mistakes);
+    golden_check(set, note_with_file, &found);
+    CU_ASSERT_EQUAL(mistakes, 1);
+    CU_ASSERT_EQUAL(found.n, 0);
+    golden_free(set);
+    write_file(arena, dir, "set.yaml",
+               STR("version: 1\nname: s\ndefaults: {tools: tools.yaml}\ntasks:\n"
+                   "- {id: a, prompt: p, expect: {calls: {list: [get_order]}}}\n"
+                   "- {id: b, prompt: q, expect: {calls: {list: [pya]}}}\n"));
+    set = golden_load_all(path_join(arena, dir, "set.yaml"), ignore_mistake, &mistakes);
+    golden_check(set, note_with_file, &found);
+    cut_folder(&found, dir);
+    CHECK_TEXT(found.p,
+               "set.yaml:6:46 unknown_tool the task \"b\" expects a call of \"pya\", a tool "
+               "that it does not offer; did you mean \"pay\"?\n");
+    CU_ASSERT_EQUAL(mistakes, 1);
+    buf_free(&found);
+    golden_free(set);
+    arena_free(arena);
+}
+
 TESTS(golden_lint, {"each_planted_mistake_is_found_once", each_planted_mistake_is_found_once},
-      {"tools_that_nobody_expects_are_found", tools_that_nobody_expects_are_found})
+      {"tools_that_nobody_expects_are_found", tools_that_nobody_expects_are_found},
+      {"a_mistake_has_no_echo", a_mistake_has_no_echo})

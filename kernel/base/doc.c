@@ -75,9 +75,16 @@ static int name_index(const char *const *names, struct str s)
 }
 
 static int unknown_key(struct doc d, const struct member *m, const char *what,
-                       const char *const *keys, struct err *e)
+                       const char *const *keys, const struct doc_elsewhere *elsewhere,
+                       struct err *e)
 {
     struct str shown = text_preview(d.arena, m->key, SHOWN_CHARS);
+    for (; elsewhere != NULL && elsewhere->key != NULL; elsewhere++) {
+        if (str_is(m->key, elsewhere->key)) {
+            return err_at(e, ERR_INPUT, d.file, m->line, m->column,
+                          "unknown key \"%.*s\" in %s; %s", STR_FMT(shown), what, elsewhere->hint);
+        }
+    }
     const char *close = text_closest(m->key, keys, count_names(keys));
     if (close != NULL) {
         return err_at(e, ERR_INPUT, d.file, m->line, m->column,
@@ -92,6 +99,12 @@ static int unknown_key(struct doc d, const struct member *m, const char *what,
 int doc_keys(struct doc d, const struct val *v, const char *what, const char *const *keys,
              struct err *e)
 {
+    return doc_keys_or(d, v, what, keys, NULL, e);
+}
+
+int doc_keys_or(struct doc d, const struct val *v, const char *what, const char *const *keys,
+                const struct doc_elsewhere *elsewhere, struct err *e)
+{
     if (v == NULL || v->kind != VAL_OBJECT) {
         return doc_fail(d, v, e, "expected a map for %s (keys %.*s), got %.*s", what,
                         STR_FMT(listed(d, keys)),
@@ -100,7 +113,7 @@ int doc_keys(struct doc d, const struct val *v, const char *what, const char *co
     for (size_t i = 0; i < v->count; i++) {
         const struct member *m = &v->members[i];
         if (name_index(keys, m->key) < 0) {
-            return unknown_key(d, m, what, keys, e);
+            return unknown_key(d, m, what, keys, elsewhere, e);
         }
         for (size_t j = 0; j < i; j++) {
             if (str_eq(v->members[j].key, m->key)) {

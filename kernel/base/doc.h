@@ -22,6 +22,15 @@ int doc_fail(struct doc d, const struct val *v, struct err *e, const char *fmt, 
 int doc_keys(struct doc d, const struct val *v, const char *what, const char *const *keys,
              struct err *e) MUST_CHECK;
 
+/* The same, where people put some keys that belong elsewhere: `elsewhere` (NULL: none) ends with a
+ * key NULL, and its hint is told in the place of the known keys ("it stands under expect"). */
+struct doc_elsewhere {
+    const char *key;
+    const char *hint;
+};
+int doc_keys_or(struct doc d, const struct val *v, const char *what, const char *const *keys,
+                const struct doc_elsewhere *elsewhere, struct err *e) MUST_CHECK;
+
 /* Appends `; did you mean "KEY"?` with the key of a map (NULL, another kind: none) that `word` is
  * likely a slip of, where there is one. */
 void doc_add_closest(struct buf *out, const struct val *map, struct str word);

@@ -11,8 +11,9 @@
 
 enum {
     SHOWN_CHARS = 120,
-    SHOWN_BYTES = 2048, /* of JSON written before it is cut to SHOWN_CHARS */
-    UNORDERED_MAX = 256 /* matchers of one `unordered`: pairing tries all pairs */
+    SHOWN_BYTES = 2048,  /* of JSON written before it is cut to SHOWN_CHARS */
+    UNORDERED_MAX = 256, /* matchers of one `unordered`: pairing tries all pairs */
+    DIFFERENCES_MAX = 10 /* said of one call */
 };
 
 /* Appends text in quotes on one line, cut when long. */
@@ -435,9 +436,25 @@ void args_match_free(struct arg_match *m)
 struct path {
     const struct path *up; /* NULL: the arguments themselves */
     struct str key;
-    size_t index; /* where key.p is NULL */
-    bool *unsure; /* of the arguments, args_match_options's; else NULL */
+    size_t index;      /* where key.p is NULL */
+    bool *unsure;      /* of the arguments, args_match_options's; else NULL */
+    struct told *told; /* of the arguments: what is said of them; else NULL */
 };
+
+/* The differences that one test says, a line each. */
+struct told {
+    size_t n;
+    size_t max;
+};
+
+/* Where the test began. */
+static const struct path *root_of(const struct path *at)
+{
+    while (at->up != NULL) {
+        at = at->up;
+    }
+    return at;
+}
 
 static void show_path(struct buf *out, const struct path *p)
 {
@@ -450,7 +467,11 @@ static void show_path(struct buf *out, const struct path *p)
         buf_fmt(out, "[%zu]", p->index);
     } else {
         buf_char(out, '.');
-        buf_add(out, utf8_prefix(p->key, SHOWN_CHARS));
+        struct str key = utf8_prefix(p->key, SHOWN_CHARS);
+        for (size_t at = 0; at < key.n;) {
+            uint32_t code = utf8_next(key, &at);
+            utf8_add(out, text_is_control(code) ? ' ' : code);
+        }
     }
 }
 
@@ -494,12 +515,32 @@ static void show_expected(struct buf *out, const struct arg_match *m)
     }
 }
 
+/* Begins the line of a difference; false where enough is said. */
+static bool begin_line(struct buf *why, const struct path *at)
+{
+    struct told *told = root_of(at)->told;
+    if (why == NULL || told->n == told->max) {
+        return false;
+    }
+    if (told->n++ > 0) {
+        buf_char(why, '\n');
+    }
+    show_path(why, at);
+    return true;
+}
+
+/* Whether the test goes on behind a difference, to say the next one. */
+static bool goes_on(const struct buf *why, const struct path *at)
+{
+    const struct told *told = root_of(at)->told;
+    return why != NULL && told->n < told->max;
+}
+
 /* Says what is wrong at a place. v NULL = nothing stands there. Returns false. */
 static bool mismatch(const struct arg_match *m, const struct val *v, const struct path *at,
                      struct buf *why)
 {
-    if (why != NULL) {
-        show_path(why, at);
+    if (begin_line(why, at)) {
         buf_addz(why, ": expected ");
         show_expected(why, m);
         buf_addz(why, ", got ");
@@ -607,14 +648,13 @@ static bool items_meet(const struct arg_match *m, const struct val *v, const str
         return mismatch(m, v, at, why);
     }
     const struct val *item_schema = val_get(schema, "items");
-    for (size_t i = 0; i < v->count; i++) {
+    bool all = true;
+    for (size_t i = 0; i < v->count && (all || goes_on(why, at)); i++) {
         struct path inner = {.up = at, .index = i};
-        if (!meets(&m->items[m->kind == ARG_LIST ? i : 0], &v->items[i], item_schema, &inner,
-                   why)) {
-            return false;
-        }
+        const struct arg_match *item = &m->items[m->kind == ARG_LIST ? i : 0];
+        all = meets(item, &v->items[i], item_schema, &inner, why) && all;
     }
-    return true;
+    return all;
 }
 
 /* One parameter: what stands there, or its default, or nothing. */
@@ -642,32 +682,31 @@ static bool named(const struct arg_match *m, struct str key)
     return false;
 }
 
-/* Says that a member stands there which the expectation does not name. Returns false. */
-static bool not_expected(const struct member *extra, const struct path *at, struct buf *why)
+/* Says that a member stands there which the expectation does not name. */
+static void not_expected(const struct member *extra, const struct path *at, struct buf *why)
 {
-    if (why != NULL) {
-        struct path inner = {.up = at, .key = extra->key};
-        show_path(why, &inner);
+    struct path inner = {.up = at, .key = extra->key};
+    if (begin_line(why, &inner)) {
         buf_fmt(why, ": not expected (the expectation does not list it; list it%s), got ",
                 at->up == NULL ? ", or set extra_args: ignore" : "");
         show_value(why, &extra->value);
     }
-    return false;
 }
 
 /* Whether no member stands there that neither a matcher names nor its default explains. */
 static bool no_extra(const struct arg_match *m, const struct val *v, const struct val *properties,
                      const struct path *at, struct buf *why)
 {
-    for (size_t i = 0; i < v->count; i++) {
+    bool none = true;
+    for (size_t i = 0; i < v->count && (none || goes_on(why, at)); i++) {
         const struct member *extra = &v->members[i];
         const struct val *fallback = val_get(val_find(properties, extra->key), "default");
-        if (named(m, extra->key) || (fallback != NULL && val_equal(&extra->value, fallback))) {
-            continue;
+        if (!named(m, extra->key) && (fallback == NULL || !val_equal(&extra->value, fallback))) {
+            not_expected(extra, at, why);
+            none = false;
         }
-        return not_expected(extra, at, why);
     }
-    return true;
+    return none;
 }
 
 static bool map_meets(const struct arg_match *m, const struct val *v, const struct val *schema,
@@ -677,15 +716,16 @@ static bool map_meets(const struct arg_match *m, const struct val *v, const stru
         return mismatch(m, v, at, why);
     }
     const struct val *properties = val_get(schema, "properties");
-    for (size_t i = 0; i < m->n; i++) {
+    bool all = true;
+    for (size_t i = 0; i < m->n && (all || goes_on(why, at)); i++) {
         const struct arg_match *inner = &m->items[i];
         struct path place = {.up = at, .key = inner->key};
-        if (!member_meets(inner, val_find(v, inner->key), val_find(properties, inner->key), &place,
-                          why)) {
-            return false;
-        }
+        all = member_meets(inner, val_find(v, inner->key), val_find(properties, inner->key), &place,
+                           why) &&
+              all;
     }
-    return ignore_extra || no_extra(m, v, properties, at, why);
+    bool extra = !ignore_extra && (all || goes_on(why, at)) && !no_extra(m, v, properties, at, why);
+    return all && !extra;
 }
 
 static bool any_meets(const struct arg_match *m, const struct val *v, const struct val *schema,
@@ -709,11 +749,9 @@ static bool absence_meets(const struct arg_match *m, const struct path *at)
 static bool is_found(const struct regex *r, struct str text, const struct path *at)
 {
     int found = regex_search(r, text);
-    while (at->up != NULL) {
-        at = at->up;
-    }
-    if (found < 0 && at->unsure != NULL) {
-        *at->unsure = true;
+    bool *unsure = root_of(at)->unsure;
+    if (found < 0 && unsure != NULL) {
+        *unsure = true;
     }
     return found == 1;
 }
@@ -747,7 +785,8 @@ static bool meets(const struct arg_match *m, const struct val *v, const struct v
 bool args_match_test(const struct arg_match *m, const struct val *args,
                      const struct args_match_options *o, struct buf *why)
 {
-    struct path root = {.up = NULL, .unsure = o->unsure};
+    struct told told = {.max = o->all ? DIFFERENCES_MAX : 1};
+    struct path root = {.up = NULL, .unsure = o->unsure, .told = &told};
     if (args == NULL || args->kind != VAL_OBJECT) {
         if (why != NULL) {
             buf_fmt(why, "args: expected a map, got %s",

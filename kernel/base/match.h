@@ -44,6 +44,7 @@ struct args_match_options {
     bool ignore_extra;        /* arguments that no matcher names are allowed */
     bool *unsure; /* set where a regular expression came to the match limit, so that false is no
                      certain no; left alone otherwise. May be NULL */
+    bool all;     /* say every difference, a line each, not the first alone (10 at most) */
 };
 
 /* Whether `args` (an object; anything else fails) meets m. On false *why (may be NULL) gets one

@@ -250,8 +250,44 @@ unsigned text_distance(struct str a, struct str b, unsigned max)
     return distance;
 }
 
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* The next byte that is no mark between words, as a small letter; 0 at the end. */
+static char next_letter(struct str s, size_t *at)
+{
+    while (*at < s.n && (s.p[*at] == '_' || s.p[*at] == '-' || s.p[*at] == ' ')) {
+        *at += 1;
+    }
+    return *at < s.n ? lower(s.p[(*at)++]) : '\0';
+}
+
+/* Whether they differ in nothing but capitals and the marks between words: oneOf, one_of. */
+static bool same_letters(struct str a, struct str b)
+{
+    size_t i = 0, j = 0;
+    char x, y;
+    do {
+        x = next_letter(a, &i);
+        y = next_letter(b, &j);
+    } while (x == y && x != '\0');
+    return x == y && i == a.n && j == b.n;
+}
+
 const char *text_closest(struct str word, const char *const *names, size_t n)
 {
+    const char *alike = NULL;
+    for (size_t i = 0; i < n && word.n > 0; i++) {
+        if (str_is(word, names[i])) {
+            return names[i];
+        }
+        alike = alike == NULL && same_letters(word, str_of(names[i])) ? names[i] : alike;
+    }
+    if (alike != NULL) {
+        return alike;
+    }
     unsigned limit = word.n < 3 ? 1 : word.n / 3 > SLIP_MAX ? SLIP_MAX : (unsigned)(word.n / 3);
     const char *closest = NULL;
     for (size_t i = 0; i < n; i++) {

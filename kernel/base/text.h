@@ -35,7 +35,8 @@ struct str utf8_whole(struct str s);
 /* Line and column (from 1, in characters) of byte `at`. */
 void text_place(struct str s, size_t at, uint32_t *line, uint32_t *column);
 
-/* The name closest to `word` by edit distance, if near enough to be a likely slip; else NULL.
+/* The name that differs from `word` in capitals, `_`, `-` and blanks alone; else the closest by
+ * edit distance, if near enough to be a likely slip; else NULL.
  * names: n NUL-terminated strings. */
 const char *text_closest(struct str word, const char *const *names, size_t n);
 

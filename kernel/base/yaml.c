@@ -730,14 +730,16 @@ static const char *hint(const char *problem)
         const char *part;
         const char *hint;
     } hints[] = {
-        {"mapping values are not allowed", "; text that holds \": \" needs quotes"},
+        {"mapping values are not allowed",
+         "; text that holds \": \" needs quotes, and keys of one map stand below each other"},
+        {"tab character", "; indent with spaces, not with tabs"},
         {"cannot start any token",
          "; indent with spaces, not with tabs, and quote text that begins with @ ` %"},
         {"alphabetic or numeric", "; text that begins with * or & needs quotes"},
         {"expected key", "; check the indentation, and that quotes are closed"},
         {"expected ':'", "; check the indentation, and that each key has its colon"},
         {"'-' indicator", "; check the indentation of this list"},
-        {"',' or", "; check that the bracket is closed"},
+        {"',' or", "; check that the bracket is closed, and quote text that begins with { or ["},
         {"unknown escape", "; in double quotes write \\\\ for a backslash"},
         {"incompatible YAML", "; remove the %YAML line"},
         {"document start", "; check that the text is one map or list"},
@@ -748,6 +750,73 @@ static const char *hint(const char *problem)
         }
     }
     return "";
+}
+
+/* The line of the text with this number, from 1. */
+static struct str line_at(struct str text, uint32_t line)
+{
+    size_t at = 0;
+    for (uint32_t n = 1; n < line && at < text.n; n++) {
+        size_t end = str_find(str_slice(text, at, text.n), STR("\n"));
+        at = end == SIZE_MAX ? text.n : at + end + 1;
+    }
+    struct str rest = str_slice(text, at, text.n);
+    return str_slice(rest, 0, str_find(rest, STR("\n")));
+}
+
+/* Blanks at the beginning of a line, whatever characters they are. */
+static struct str indentation(struct str line)
+{
+    static const char *const blanks[] = {" ", "\t", "\xc2\xa0", "\xe3\x80\x80"};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof blanks / sizeof blanks[0];) {
+        bool here = str_starts(str_slice(line, at, line.n), blanks[i]);
+        at += here ? strlen(blanks[i]) : 0;
+        i = here ? 0 : i + 1;
+    }
+    return str_slice(line, 0, at);
+}
+
+/* What editors, chats and merges put into a line; NULL = nothing such. */
+static const char *oddity(struct str line)
+{
+    struct str indent = indentation(line);
+    if (str_starts(line, "<<<<<<< ") || str_is(line, "=======") || str_starts(line, ">>>>>>> ")) {
+        return "a mark that a merge left; decide for one side";
+    }
+    if (str_starts(line, "```")) {
+        return "a fence of Markdown; take it out";
+    }
+    if (str_find(indent, STR("\xc2\xa0")) != SIZE_MAX) {
+        return "a no-break space (U+00A0); indent with plain spaces";
+    }
+    if (str_find(indent, STR("\xe3\x80\x80")) != SIZE_MAX) {
+        return "a wide space (U+3000); indent with plain spaces";
+    }
+    if (str_find(line, STR(": \xe2\x80\x9c")) != SIZE_MAX) {
+        return "curly quotes (U+201C), which are letters here; write \"";
+    }
+    if (str_find(line, STR("\xef\xbc\x9a")) != SIZE_MAX && str_find(line, STR(":")) == SIZE_MAX) {
+        return "a full-width colon (U+FF1A); write : and a space";
+    }
+    return NULL;
+}
+
+/* Appends what is odd where the problem showed, in the line above, or where its surroundings began;
+ * else what to try. */
+static void add_hint(struct buf *out, const yaml_parser_t *p, struct str text, const char *problem)
+{
+    uint32_t line = line_of(p->problem_mark);
+    uint32_t began = p->context == NULL ? line : line_of(p->context_mark);
+    const uint32_t lines[] = {line, line > 1 ? line - 1 : 1, began};
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const char *odd = oddity(line_at(text, lines[i]));
+        if (odd != NULL) {
+            buf_fmt(out, "; line %u holds %s", lines[i], odd);
+            return;
+        }
+    }
+    buf_addz(out, hint(problem));
 }
 
 static int syntax_error(struct load *l, const yaml_parser_t *p, struct str text)
@@ -765,11 +834,15 @@ static int syntax_error(struct load *l, const yaml_parser_t *p, struct str text)
         mem_exhausted();
     }
     uint32_t line = line_of(p->problem_mark), column = column_of(p->problem_mark);
-    if (p->context == NULL) {
-        return FAIL(l, line, column, "not valid YAML: %s%s", problem, hint(problem));
+    struct buf why = {0};
+    buf_fmt(&why, "not valid YAML: %s", problem);
+    if (p->context != NULL) {
+        buf_fmt(&why, " %s that began at line %u", p->context, line_of(p->context_mark));
     }
-    return FAIL(l, line, column, "not valid YAML: %s %s that began at line %u%s", problem,
-                p->context, line_of(p->context_mark), hint(problem));
+    add_hint(&why, p, text, problem);
+    int rc = FAIL(l, line, column, "%.*s", STR_FMT(buf_str(&why)));
+    buf_free(&why);
+    return rc;
 }
 
 static int run(struct load *l, yaml_parser_t *p, struct str text)

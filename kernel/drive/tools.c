@@ -369,6 +369,7 @@ static int read_answer(struct toolset *set, struct doc d, const struct val *v, s
         rc = read_failure(d, error, &c->output, e);
     }
     c->when_at = when;
+    c->at = v;
     return rc == 0 && when != NULL ? args_match_new(d, when, &c->when, e) : rc;
 }
 
@@ -462,6 +463,11 @@ static int check_root(const struct draft *t, struct err *e)
 static int read_tool(struct toolset *set, struct draft *t, struct err *e)
 {
     const char *source;
+    enum builtin which;
+    if (val_is(t->at, VAL_STRING) && builtin_find(t->at->text, &which) != NULL) {
+        return doc_fail(t->doc, t->at, e, "expected a map for a tool; write {builtin: %.*s}",
+                        STR_FMT(t->at->text));
+    }
     int rc = doc_keys(t->doc, t->at, "a tool", tool_keys, e);
     if (rc == 0) {
         rc = find_source(t, &source, e);

@@ -124,15 +124,71 @@ static void check_required(const struct checking *c)
     }
 }
 
+/* Parameters that stand where a schema is expected: `{order_id: {type: string}}`. */
+static void check_shape(const struct checking *c)
+{
+    const struct tool_spec *spec = &c->set->specs[c->tool];
+    const struct val *schema = spec->schema;
+    const struct val *type = val_get(schema, "type");
+    bool composed = val_get(schema, "$ref") != NULL || val_get(schema, "allOf") != NULL ||
+                    val_get(schema, "anyOf") != NULL || val_get(schema, "oneOf") != NULL;
+    if (!val_is(schema, VAL_OBJECT) || composed || str_is(val_text(type), "object")) {
+        return;
+    }
+    bool bare = val_get(schema, "properties") == NULL && schema->count > 0 &&
+                val_is(&schema->members[0].value, VAL_OBJECT);
+    struct str first = bare ? schema->members[0].key : STR("NAME");
+    tell(c, schema->line, schema->column, "no_object",
+         arena_printf(c->arena,
+                      "the parameters of the tool \"%.*s\" are no schema of `type: object`, and "
+                      "models are told nothing of them; write {type: object, properties: {%.*s: "
+                      "...}, required: [...]}",
+                      STR_FMT(spec->name), STR_FMT(text_preview(c->arena, first, TOOL_NAME_MAX))));
+}
+
+/* A plain value in a `when` that the tool's schema never lets through. */
+static void check_when(const struct checking *c, const struct member *m)
+{
+    const struct val *property =
+        val_find(val_get(c->set->specs[c->tool].schema, "properties"), m->key);
+    struct schema *schema;
+    bool plain = m->value.kind != VAL_OBJECT && m->value.kind != VAL_ARRAY;
+    if (property == NULL || !plain || schema_new(property, SCHEMA_2020_12, &schema, NULL) != 0) {
+        return;
+    }
+    struct buf why = {0};
+    if (!schema_valid(schema, &m->value, &why)) {
+        tell(c, m->value.line, m->value.column, "unreachable_answer",
+             arena_printf(c->arena,
+                          "this answer is never given: the tool \"%.*s\" does not take this "
+                          "\"%.*s\": %.*s",
+                          STR_FMT(c->set->specs[c->tool].name),
+                          STR_FMT(text_preview(c->arena, m->key, TOOL_NAME_MAX)),
+                          STR_FMT(buf_str(&why))));
+    }
+    buf_free(&why);
+    schema_free(schema);
+}
+
 static void check_answers(const struct checking *c)
 {
     const struct tool_def *def = &c->set->defs[c->tool];
+    bool ended = false;
     for (size_t i = 0; i < def->n_answers; i++) {
-        const struct val *when = def->answers[i].when_at;
+        const struct canned *answer = &def->answers[i];
+        const struct val *when = answer->when_at;
         for (size_t j = 0; when != NULL && j < when->count; j++) {
             check_parameter(c, when->members[j].key, when->members[j].line, when->members[j].column,
                             "unknown_when_parameter", "the `when` of an answer");
+            check_when(c, &when->members[j]);
         }
+        if (ended) {
+            tell(c, answer->at->line, answer->at->column, "unreachable_answer",
+                 STR("this answer is never given: one before it fits every call; put that one "
+                     "last, or give it `when` or `times`"));
+            return;
+        }
+        ended = (when == NULL || when->count == 0) && answer->times == 0;
     }
 }
 
@@ -152,6 +208,7 @@ void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struc
     for (size_t i = 0; i < t->n; i++) {
         struct checking c = {t, i, arena_new(), found, ctx};
         check_required(&c);
+        check_shape(&c);
         check_answers(&c);
         check_missing(&c);
         arena_free(c.arena);

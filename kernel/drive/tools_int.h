@@ -32,6 +32,7 @@ enum builtin {
 struct canned {
     struct arg_match *when;    /* NULL = always */
     const struct val *when_at; /* the map it was read from; NULL = always */
+    const struct val *at;      /* where it is written */
     int64_t times;             /* how often it may be used; 0 = no limit */
     int64_t delay_ms;
     struct tool_output output;

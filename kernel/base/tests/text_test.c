@@ -180,6 +180,13 @@ static void closest_is_a_likely_slip(void)
                    cases[i].closest == NULL ? "(none)" : cases[i].closest);
     }
     CU_ASSERT(text_closest(STR("x"), NULL, 0) == NULL);
+    static const char *const words[] = {"order_id", "one_of", "order-id", "ab"};
+    CHECK_TEXT(text_closest(STR("ORDER_ID"), words, 4), "order_id");
+    CHECK_TEXT(text_closest(STR("orderId"), words, 4), "order_id");
+    CHECK_TEXT(text_closest(STR("order-id"), words, 4), "order-id");
+    CHECK_TEXT(text_closest(STR("oneOf"), words, 4), "one_of");
+    CU_ASSERT(text_closest(STR("oneOfs2"), words, 4) == NULL);
+    CU_ASSERT(text_closest(STR("__"), words, 4) == NULL);
 }
 
 static void truncation_keeps_two_thirds_and_one_third(void)

@@ -199,6 +199,30 @@ static void errors_have_places(void)
         {"a: b: c", "-2 1:5 not valid YAML: mapping values are not allowed"},
         {"a:\n\t- b", "-2 2:1 not valid YAML: found character that cannot start"},
         {"a: [1, 2\nb: 3", "-2 2:2 not valid YAML"},
+        {"a:\n  b: 1\n\tc: 2",
+         "-2 3:1 not valid YAML: found a tab character that violates indentation while scanning a "
+         "plain scalar that began at line 2; indent with spaces, not with tabs"},
+        {"- a: x\n\xc2\xa0 b: 2\n",
+         "-2 2:1 not valid YAML: did not find expected '-' indicator while parsing a block "
+         "collection that began at line 1; line 2 holds a no-break space (U+00A0); indent with "
+         "plain spaces"},
+        {"a: 1\nb\xef\xbc\x9a"
+         "c\nd: 2\n",
+         "-2 3:1 not valid YAML: could not find expected ':' while scanning a simple key that "
+         "began at line 2; line 2 holds a full-width colon (U+FF1A); write : and a space"},
+        {"a: \xe2\x80\x9cx: y\xe2\x80\x9d\n",
+         "-2 1:6 not valid YAML: mapping values are not allowed in this context; line 1 holds "
+         "curly quotes"},
+        {"a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> x\n",
+         "-2 3:1 not valid YAML: could not find expected ':' while scanning a simple key that "
+         "began at line 2; line 2 holds a mark that a merge left"},
+        {"```yaml\na: 1\n```\n",
+         "-2 1:1 not valid YAML: found character that cannot start any token while scanning for "
+         "the next token that began at line 1; line 1 holds a fence of Markdown"},
+        {"a: {regex: [a-z]+b}",
+         "-2 1:17 not valid YAML: did not find expected ',' or '}' while parsing a flow mapping "
+         "that began at line 1; check that the bracket is closed, and quote text that begins with "
+         "{ or ["},
         {"a: \"x", "-2 1:6 not valid YAML: found unexpected end of stream"},
         {"? [a]\n: b", "-2 1:3 a list cannot be a key"},
         {"a: .inf", "-2 1:4 .inf is no number"},

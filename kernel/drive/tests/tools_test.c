@@ -184,6 +184,7 @@ static const struct {
     {HEAD "- {builtin: read_file}\n", ERR_INPUT, 3, 3, "`root: DIR`"},
     {HEAD "- {builtin: read_file, root: \"\"}\n", ERR_INPUT, 3, 30, "folder"},
     {HEAD "- {builtin: read_file, root: 7}\n", ERR_INPUT, 3, 30, "string"},
+    {HEAD "- now\n", ERR_INPUT, 3, 3, "write {builtin: now}"},
     {HEAD "- {builtin: now, root: x}\n", ERR_INPUT, 3, 24, "read_file, write_file and list_files"},
     {HEAD "- {name: a, command: [sh], root: x}\n", ERR_INPUT, 3, 34, "list_files"},
     {HEAD "- {name: a, http: x}\n", ERR_INPUT, 3, 19, "map"},
@@ -505,6 +506,38 @@ static void doubts_about_tools_are_found(void)
     end();
 }
 
+static void what_models_and_sessions_never_see_is_found(void)
+{
+    begin(HEAD "- name: bare\n"
+               "  parameters: {order_id: {type: string}}\n"
+               "  answers: [{result: 1, times: 1}, {result: 2}, {when: {order_id: a}, result: 3}]\n"
+               "- name: typed\n"
+               "  parameters: {type: object, properties: {n: {type: integer, maximum: 9}}}\n"
+               "  answers:\n"
+               "  - {when: {n: 3}, result: 1}\n"
+               "  - {when: {n: \"3\"}, result: 2}\n"
+               "  - {when: {n: 10}, result: 3}\n"
+               "  - {when: {n: {range: [1, 4]}}, result: 4}\n"
+               "  - result: 5\n"
+               "- {name: any, parameters: {anyOf: [{type: object}]}, answers: [{result: 1}]}\n"
+               "- {name: none, answers: [{result: 1}]}\n");
+    struct buf all = {0};
+    toolset_check(t.set, note_finding, &all);
+    buf_char(&all, '\0');
+    CHECK_TEXT(all.p,
+               "4:15 no_object the parameters of the tool \"bare\" are no schema of `type: "
+               "object`, and models are told nothing of them; write {type: object, properties: "
+               "{order_id: ...}, required: [...]}\n"
+               "5:49 unreachable_answer this answer is never given: one before it fits every "
+               "call; put that one last, or give it `when` or `times`\n"
+               "10:16 unreachable_answer this answer is never given: the tool \"typed\" does not "
+               "take this \"n\": value: expected a whole number, got a string \"3\"\n"
+               "11:16 unreachable_answer this answer is never given: the tool \"typed\" does not "
+               "take this \"n\": value: expected at most 9, got a number 10\n");
+    buf_free(&all);
+    end();
+}
+
 static void many_commands_wait_their_turn(void)
 {
     begin(HEAD "- {name: cat, command: [cat]}\n- {name: hang, command: [sleep, \"600\"]}\n");
@@ -575,5 +608,7 @@ TESTS(tools, {"tool_file_sets_every_key", loads_every_key},
       {"command_failures_tell_the_end_of_stderr", failures_tell_the_end_of_stderr},
       {"missing_programs_are_named_with_their_place", missing_programs_are_named},
       {"doubts_about_tools_are_found", doubts_about_tools_are_found},
+      {"tools_what_models_and_sessions_never_see_is_found",
+       what_models_and_sessions_never_see_is_found},
       {"command_tools_wait_when_too_many_run", many_commands_wait_their_turn},
       {"command_tools_die_with_the_program", command_dies_with_its_program})
