@@ -1,6 +1,5 @@
 #include "evals/run_int.h"
 
-#include "fakellm/fake.h"
 #include "kernel/base/text.h"
 
 #include <inttypes.h>
@@ -302,9 +301,9 @@ static int check_script(const struct eval_options *o, const struct plan *p,
                       "with --replay or a model",
                       STR_FMT(task.id));
     }
-    struct fake_script *script = NULL;
-    int rc = fake_load(path, &script, e);
-    fake_free(script);
+    struct shared_script *script = NULL;
+    int rc = scripts_get(p->loaded, path, &script, e);
+    scripts_put(p->loaded, script);
     *checked = path;
     return rc;
 }
@@ -419,7 +418,7 @@ static int load_sets(const struct eval_options *o, struct plan *p, struct err *e
 
 int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
 {
-    *out = (struct plan){.arena = arena_new(), .no_tools = toolset_new()};
+    *out = (struct plan){.arena = arena_new(), .no_tools = toolset_new(), .loaded = scripts_new()};
     int rc = check_options(o, e);
     rc = rc != 0 ? rc : load_sets(o, out, e);
     rc = rc != 0 ? rc : plan_list_models(o, out, e);
@@ -438,6 +437,7 @@ void plan_free(struct plan *p)
     }
     toolset_free(p->no_tools);
     free(p->scripts);
+    scripts_free(p->loaded);
     arena_free(p->arena);
     *p = (struct plan){0};
 }
