@@ -63,14 +63,15 @@ struct eval_scores {
 };
 
 struct eval_check {
-    struct str
-        name; /* "calls", "forbid", "no_calls", "answer", "steps", "calls_limit", …, "status" */
+    /* "calls", "forbid", "no_calls", "answer", "steps", "calls_limit", …, "status" */
+    struct str name;
     bool passed;
     struct str message; /* when it failed: what was expected, what came, where they differ */
 };
 
 enum eval_outcome { EVAL_PASS, EVAL_FAIL, EVAL_ERROR, EVAL_NONE };
 const char *eval_outcome_name(enum eval_outcome o);
+bool eval_is_scored(enum eval_outcome o); /* passed or failed */
 
 /* What the run's status alone makes of a trial (goldens/README.md, "Status"). EVAL_FAIL: unless the
  * task expects this status; EVAL_PASS: if every check holds. */
@@ -98,6 +99,7 @@ void money_add(struct buf *out, int64_t nano, struct str currency);
 /* ---- running sets ---- */
 
 enum eval_source { EVAL_FAKE, EVAL_REPLAY, EVAL_LIVE, EVAL_RECORD };
+bool eval_is_live(enum eval_source s); /* a model is asked over the network */
 
 /* How a process calls live endpoints; nothing of it counts in a replay, but that HTTP tools share
  * the network. */
@@ -158,8 +160,8 @@ struct eval_options {
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
     const char *script;    /* EVAL_FAKE: played in every task in place of its own; NULL = those */
-    /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
-     */
+    /* EVAL_REPLAY: the command that records anew, "assay eval …", shown where recordings are
+     * missing; NULL = none. */
     const char *mend;
     const char *mend_trial; /* the same without --task and --model, which a trial's miss adds */
     struct eval_cassettes how;
@@ -190,9 +192,10 @@ struct eval_options {
     const char *const *filters;
     size_t n_filters;
     const char *task; /* an id, or several with commas; NULL = all tasks */
-    int64_t trials;   /* 0 = as the set says */
-    int64_t
-        jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
+    int64_t trials;   /* at most EVAL_TRIALS_MAX; 0 = as the set says */
+    /* Sessions in flight, 1 to EVAL_JOBS_MAX; fewer where the system's limit on open files says so.
+     */
+    int64_t jobs;
     int64_t allow_errors;
     int64_t shard, shards; /* 0 = the whole set; else task i (from 0) is run where i mod shards is
                               shard - 1 */
@@ -364,7 +367,8 @@ enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
 void eval_report_free(struct eval_report *r); /* NULL allowed */
 
-/* Appends the line of results.jsonl of one trial, with its newline; and the summary object. */
+/* Appends the line of results.jsonl of one trial, with its newline. */
 void eval_trial_json(struct buf *out, const struct eval_trial *t);
+/* Appends the summary as an object. */
 void eval_summary_json(struct buf *out, const struct eval_summary *s);
 #endif

@@ -304,7 +304,7 @@ static void run_loop(struct runner *r)
     r->n_jobs = jobs_of(r);
     tell_jobs(r);
     r->loop = loop_new();
-    live_prepare(r->loop, r->o->live, r->o->source == EVAL_LIVE || r->o->source == EVAL_RECORD);
+    live_prepare(r->loop, r->o->live, eval_is_live(r->o->source));
     r->jobs = mem_zero(r->n_jobs * sizeof *r->jobs);
     loop_on_interrupt(r->loop, on_interrupt, r);
     int rc = open_agents(r);
