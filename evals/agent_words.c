@@ -104,33 +104,54 @@ static int read_words(struct reader *r, struct arena *arena, struct agent_comman
     return rc;
 }
 
-static bool is_shell(const struct agent_command *c)
+static bool is_named(struct str word, const char *const *names)
 {
-    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
-    struct str name = c->words[0];
-    for (size_t slash; (slash = str_find(name, STR("/"))) != SIZE_MAX;) {
-        name = str_slice(name, slash + 1, name.n);
+    for (size_t slash; (slash = str_find(word, STR("/"))) != SIZE_MAX;) {
+        word = str_slice(word, slash + 1, word.n);
     }
-    for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
-        if (str_is(name, shells[i])) {
+    for (; *names != NULL; names++) {
+        if (str_is(word, *names)) {
             return true;
         }
     }
     return false;
 }
 
-/* A prompt in a shell's script would be run by it. */
+/* -c, -lc, -e: behind which an interpreter takes a script. */
+static bool is_script_option(struct str word)
+{
+    return str_starts(word, "-") && !str_starts(word, "--") &&
+           (str_ends(word, "c") || str_ends(word, "e"));
+}
+
+/* Whether word i is a script: of a shell that stands anywhere before it (env, timeout and their
+ * kin start others), or of another interpreter all of whose words before it are options. */
+static bool is_script(const struct agent_command *c, size_t i)
+{
+    static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", "fish", NULL};
+    static const char *const others[] = {"python", "python3", "node", "perl", "ruby", NULL};
+    bool options = true;
+    for (size_t k = i - 1; is_script_option(c->words[i - 1]) && k-- > 0;) {
+        if (is_named(c->words[k], shells) || (options && is_named(c->words[k], others))) {
+            return true;
+        }
+        options = options && str_starts(c->words[k], "-");
+    }
+    return false;
+}
+
+/* A prompt in a script would be run. */
 static int check_words(const struct agent_command *c, struct arena *arena, struct err *e)
 {
     if (c->n == 0 || c->words[0].n == 0) {
         return err_set(e, ERR_USAGE, "--agent names no program");
     }
-    for (size_t i = 2; is_shell(c) && i < c->n; i++) {
-        bool script = str_starts(c->words[i - 1], "-") && str_ends(c->words[i - 1], "c");
-        if (script && str_find(c->words[i], STR("{prompt}")) != SIZE_MAX) {
+    for (size_t i = 2; i < c->n; i++) {
+        if (str_find(c->words[i], STR("{prompt}")) != SIZE_MAX && is_script(c, i)) {
             return err_set(e, ERR_USAGE,
-                           "--agent: a shell would run what is in the prompt: write "
-                           "\"$ASSAY_PROMPT\" for {prompt} there");
+                           "--agent: what is in the prompt would be run as a part of this script: "
+                           "let it read $ASSAY_PROMPT or its standard input in place of "
+                           "{prompt}");
         }
     }
     if (!program_found(arena, c->words[0].p, ".")) {

@@ -31,6 +31,10 @@ bool py_number(struct bfcl_work *w, struct str text, struct bfcl_value *out);
 
 enum py_prefix { PY_PLAIN, PY_BYTES, PY_FORMAT };
 
+/* Whether a string in its quotes stands for just what is between them: it has no prefix, no escape,
+ * and is of one line. */
+bool py_is_verbatim(struct str text);
+
 /* A string with its prefix and quotes: appends its characters to out. false for a bad escape. */
 bool py_string(struct str text, struct buf *out, enum py_prefix *prefix);
 

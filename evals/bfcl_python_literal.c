@@ -175,6 +175,23 @@ static bool at_break(struct str s, size_t *at)
     return false;
 }
 
+/* Where the characters end that stand for themselves. */
+static size_t plain_end(struct str s, size_t at, bool raw, bool bytes)
+{
+    while (at < s.n && s.p[at] != '\r' && (raw || s.p[at] != '\\') &&
+           !(bytes && (unsigned char)s.p[at] >= 0x80)) {
+        at++;
+    }
+    return at;
+}
+
+bool py_is_verbatim(struct str text)
+{
+    char quote = text.p[0];
+    bool one = text.n < 6 || text.p[1] != quote; /* of three quotes at least six are there */
+    return (quote == '"' || quote == '\'') && one && plain_end(text, 0, false, false) == text.n;
+}
+
 bool py_string(struct str text, struct buf *out, enum py_prefix *prefix)
 {
     bool raw = false;
@@ -188,27 +205,25 @@ bool py_string(struct str text, struct buf *out, enum py_prefix *prefix)
     bool triple = text.n - at >= 6 && text.p[at + 1] == text.p[at] && text.p[at + 2] == text.p[at];
     size_t quotes = triple ? 3 : 1;
     struct str s = str_slice(text, at + quotes, text.n - quotes);
-    for (at = 0; at < s.n;) {
-        char c = s.p[at];
-        if (*prefix == PY_BYTES && (unsigned char)c >= 0x80) {
+    for (at = 0;;) {
+        size_t end = plain_end(s, at, raw, *prefix == PY_BYTES);
+        buf_add(out, str_slice(s, at, end));
+        at = end;
+        if (at == s.n) {
+            return true;
+        }
+        if (*prefix == PY_BYTES && (unsigned char)s.p[at] >= 0x80) {
             return false;
         }
         if (at_break(s, &at)) {
             buf_char(out, '\n');
-        } else if (c == '\\' && !raw) {
-            at++;
-            if (at_break(s, &at)) {
-                continue;
-            }
-            if (!add_escape(s, &at, *prefix == PY_BYTES, out)) {
-                return false;
-            }
-        } else {
-            buf_char(out, c);
-            at++;
+            continue;
+        }
+        at++; /* behind a backslash */
+        if (!at_break(s, &at) && !add_escape(s, &at, *prefix == PY_BYTES, out)) {
+            return false;
         }
     }
-    return true;
 }
 
 static void add_hex(struct buf *out, uint32_t code)

@@ -61,7 +61,24 @@ static bool take_word(struct parser *p, const char *word)
     return here;
 }
 
-/* A word that is no keyword. */
+/* A sign that no operator begins with: nearly always one stands behind a value. */
+static bool at_close(const struct parser *p)
+{
+    if (p->now.kind != PY_SIGN || p->now.text.n > 1) {
+        return false;
+    }
+    switch (p->now.text.p[0]) {
+    case ',':
+    case ')':
+    case ']':
+    case '}':
+    case ':':
+    case '=': return true;
+    default: return false;
+    }
+}
+
+/* A word that is no keyword. Sorted by the first character. */
 static bool at_name(const struct parser *p)
 {
     static const char *const keywords[] = {
@@ -69,13 +86,16 @@ static bool at_name(const struct parser *p)
         "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
         "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
         "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-    bool short_word = p->now.kind == PY_WORD && p->now.text.n <= KEYWORD_BYTES_MAX;
-    for (size_t i = 0; short_word && i < sizeof keywords / sizeof keywords[0]; i++) {
+    const size_t n = sizeof keywords / sizeof keywords[0];
+    if (p->now.kind != PY_WORD || p->now.text.n > KEYWORD_BYTES_MAX) {
+        return p->now.kind == PY_WORD;
+    }
+    for (size_t i = 0; i < n && keywords[i][0] <= p->now.text.p[0]; i++) {
         if (at_word(p, keywords[i])) {
             return false;
         }
     }
-    return p->now.kind == PY_WORD;
+    return true;
 }
 
 static struct str take_name(struct parser *p)
@@ -152,17 +172,25 @@ static struct py_node *constant(struct parser *p, struct bfcl_value value)
 static struct py_node *strings(struct parser *p)
 {
     struct buf out = {0};
-    struct str source = p->now.text;
+    struct py_token token = p->now;
+    struct str source = token.text;
     bool unicode = source.p[0] == 'u' || source.p[0] == 'U';
     bool format = false, bytes = false, plain = false, good = true;
-    while (good && p->now.kind == PY_STRING) {
+    advance(p);
+    if (p->now.kind != PY_STRING && py_is_verbatim(source)) {
+        return constant(p, bfcl_str(str_slice(source, 1, source.n - 1)));
+    }
+    while (good && token.kind == PY_STRING) {
         enum py_prefix prefix;
-        source.n = (size_t)(p->now.text.p + p->now.text.n - source.p);
-        good = py_string(p->now.text, &out, &prefix);
+        source.n = (size_t)(token.text.p + token.text.n - source.p);
+        good = py_string(token.text, &out, &prefix);
         format = format || prefix == PY_FORMAT;
         bytes = bytes || prefix == PY_BYTES;
         plain = plain || prefix != PY_BYTES;
-        advance(p);
+        token = p->now;
+        if (token.kind == PY_STRING) {
+            advance(p);
+        }
     }
     struct py_node *n = NULL;
     if (good && format && !bytes) {
@@ -658,7 +686,7 @@ static bool at_level(const struct parser *p, size_t level)
 /* The level of the operator here, LEVELS where there is none. */
 static size_t level_here(const struct parser *p)
 {
-    size_t level = p->now.kind == PY_SIGN ? 0 : LEVELS;
+    size_t level = p->now.kind == PY_SIGN && !at_close(p) ? 0 : LEVELS;
     while (level < LEVELS && !at_level(p, level)) {
         level++;
     }
@@ -688,6 +716,9 @@ static struct py_node *bit_or(struct parser *p)
 static struct str comparison_sign(struct parser *p)
 {
     static const char *const signs[] = {"==", "!=", "<=", ">=", "<", ">"};
+    if (at_close(p)) {
+        return no_name;
+    }
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
         if (take_sign(p, signs[i])) {
             return str_of(signs[i]);
@@ -851,11 +882,32 @@ static struct py_node *conditional(struct parser *p)
     return n == NULL || n->depth > BFCL_DEPTH_MAX ? NULL : n;
 }
 
+/* A constant or a name alone, as most expressions are: no level of operators has to look at it.
+ * NULL: it goes on, and nothing is taken. */
+static struct py_node *lone_atom(struct parser *p)
+{
+    const struct py_token first = p->now;
+    const size_t at = p->tokens.at;
+    const unsigned depth = p->tokens.depth;
+    if (first.kind != PY_STRING && first.kind != PY_NUMBER && first.kind != PY_WORD) {
+        return NULL;
+    }
+    struct py_node *n = atom(p);
+    if (n != NULL && at_close(p)) {
+        return n;
+    }
+    p->now = first;
+    p->tokens.at = at;
+    p->tokens.depth = depth; /* what follows was at most one bracket that opens */
+    return NULL;
+}
+
 static struct py_node *expression(struct parser *p)
 {
     struct py_node *n = NULL;
     if (enter(p)) {
-        n = take_word(p, "lambda") ? lambda(p) : conditional(p);
+        n = p->nesting < BFCL_DEPTH_MAX / 2 ? lone_atom(p) : NULL;
+        n = n != NULL ? n : take_word(p, "lambda") ? lambda(p) : conditional(p);
     }
     p->nesting--;
     return n;

@@ -174,14 +174,28 @@ static struct py_token string(struct py_tokens *t, size_t prefix)
     return bad();
 }
 
+static bool may_begin_string(char c)
+{
+    switch (c) {
+    case '"':
+    case '\'':
+    case 'r':
+    case 'R':
+    case 'u':
+    case 'U':
+    case 'b':
+    case 'B':
+    case 'f':
+    case 'F': return true;
+    default: return false;
+    }
+}
+
 /* How many letters before a quote make a string's prefix; SIZE_MAX: there is no string here. */
 static size_t prefix_length(const struct py_tokens *t)
 {
     static const char *const prefixes[] = {"", "r", "u", "b", "f", "br", "rb", "fr", "rf"};
     size_t n = 0;
-    if (strchr("\"'rRuUbBfF", char_at(t, t->at)) == NULL) {
-        return SIZE_MAX;
-    }
     while (n < 3 && char_at(t, t->at + n) != '"' && char_at(t, t->at + n) != '\'') {
         n++;
     }
@@ -197,29 +211,36 @@ static size_t prefix_length(const struct py_tokens *t)
 static struct py_token word(struct py_tokens *t)
 {
     size_t end = t->at;
-    while (is_word(char_at(t, end))) {
-        end++;
+    unsigned char all = 0;
+    while (end < t->text.n && is_word(t->text.p[end])) {
+        all |= (unsigned char)t->text.p[end++];
     }
     struct py_token token = take(t, PY_WORD, end);
-    return bfcl_identifier(t->work, token.text, &token.text) ? token : bad();
+    bool good = all < 0x80 || bfcl_identifier(t->work, token.text, &token.text);
+    return good ? token : bad();
+}
+
+static bool open_bracket(struct py_tokens *t, char close)
+{
+    if (t->depth == BFCL_BRACKETS_MAX) {
+        return false;
+    }
+    t->open[t->depth++] = close;
+    return true;
 }
 
 /* Opens or closes a bracket; false where it does not fit. */
 static bool bracket(struct py_tokens *t, char c)
 {
-    static const char pairs[] = "()[]{}";
-    const char *p = strchr(pairs, c);
-    if (p == NULL) {
-        return true;
+    switch (c) {
+    case '(': return open_bracket(t, ')');
+    case '[': return open_bracket(t, ']');
+    case '{': return open_bracket(t, '}');
+    case ')':
+    case ']':
+    case '}': return t->depth > 0 && t->open[--t->depth] == c;
+    default: return true;
     }
-    if ((p - pairs) % 2 == 0) {
-        if (t->depth == BFCL_BRACKETS_MAX) {
-            return false;
-        }
-        t->open[t->depth++] = p[1];
-        return true;
-    }
-    return t->depth > 0 && t->open[--t->depth] == c;
 }
 
 /* How many characters the sign here has; 0 = there is none. */
@@ -230,13 +251,16 @@ static size_t sign_length(const struct py_tokens *t)
                                          "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@="};
     char second = char_at(t, t->at + 1);
     struct str rest = str_slice(t->text, t->at, t->text.n);
+    if (strchr("()[]{},", rest.p[0]) != NULL) {
+        return 1; /* begins no longer one */
+    }
     bool may_be_longer = second != '\0' && strchr(".*/<>=", second) != NULL;
     for (size_t i = 0; may_be_longer && i < sizeof longer / sizeof longer[0]; i++) {
         if (str_starts(rest, longer[i])) {
             return strlen(longer[i]);
         }
     }
-    return strchr("()[]{},:.+-*/%@&|^~<>=;", rest.p[0]) != NULL ? 1 : 0;
+    return strchr(":.+-*/%@&|^~<>=;", rest.p[0]) != NULL ? 1 : 0;
 }
 
 static struct py_token sign(struct py_tokens *t)
@@ -258,7 +282,7 @@ struct py_token py_next(struct py_tokens *t)
         return t->depth > 0 ? bad() : (struct py_token){PY_END, {NULL, 0}};
     }
     char c = t->text.p[t->at];
-    size_t prefix = prefix_length(t);
+    size_t prefix = may_begin_string(c) ? prefix_length(t) : SIZE_MAX;
     if (prefix != SIZE_MAX) {
         return string(t, prefix);
     }

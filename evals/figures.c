@@ -214,6 +214,22 @@ static void figure_costs(struct eval_figures *f, struct cluster *c)
     }
 }
 
+static double share_of(int64_t part, int64_t whole)
+{
+    return part < 0 || whole <= 0 ? -1 : (double)part / (double)whole;
+}
+
+static void figure_shares(struct eval_figures *f, const struct eval_summary *s)
+{
+    f->cached_share = share_of(s->usage.cached, s->usage.input);
+    f->reasoning_share = share_of(s->usage.reasoning, s->usage.output);
+    bool one = s->judged > 0 && s->n_costs == 1 && s->n_judge_costs == 1 &&
+               str_eq(s->costs[0].currency, s->judge_costs[0].currency) &&
+               s->costs[0].nano <= INT64_MAX - s->judge_costs[0].nano;
+    f->judge_share =
+        one ? share_of(s->judge_costs[0].nano, s->judge_costs[0].nano + s->costs[0].nano) : -1;
+}
+
 static void figure_latency(struct eval_figures *f, struct cluster *c)
 {
     size_t n = 0;
@@ -256,6 +272,7 @@ void eval_figures(const struct eval_report *r, struct arena *arena, struct eval_
     struct cluster *c = mem_alloc((out->n_groups + 1) * sizeof *c);
     figure_success(out, c);
     figure_costs(out, c);
+    figure_shares(out, &r->summary);
     figure_latency(out, c);
     free(c);
     if (out->k > 0) {
@@ -321,5 +338,8 @@ void eval_figures_json(struct buf *out, const struct eval_report *r)
                passed > 0 ? (double)f.nano / (double)passed : 0);
     put_number(out, "latency_ms_mean", f.k > 0, f.latency);
     put_interval(out, "latency_ms_interval", f.latency_interval);
+    put_number(out, "cached_share", f.cached_share >= 0, f.cached_share);
+    put_number(out, "reasoning_share", f.reasoning_share >= 0, f.reasoning_share);
+    put_number(out, "judge_share", f.judge_share >= 0, f.judge_share);
     arena_free(arena);
 }

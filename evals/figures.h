@@ -51,6 +51,9 @@ struct eval_figures {
     int64_t nano; /* of all scored trials */
     double cost;  /* nano-units a scored trial */
     struct interval cost_interval;
+    /* Of input tokens those from a cache, of output tokens those of reasoning, and of the cost of
+     * runs and judges that of judges; -1 = unknown, or no judge was asked. */
+    double cached_share, reasoning_share, judge_share;
     double latency; /* ms a scored trial; 0 with none */
     struct interval latency_interval;
 };

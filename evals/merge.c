@@ -201,6 +201,16 @@ static int copy_log(const struct run_data *d, const char *name, const char *out,
     return rc != 0 ? rc : file_swap(to, from, text, e);
 }
 
+/* What a program under test wrote there, where that was kept. */
+static int copy_stderr(const struct run_data *d, struct str trace, const char *out,
+                       struct arena *scratch, struct err *e)
+{
+    const char *name = stderr_name(trace, scratch);
+    return path_is_file(path_join(scratch, d->report->out, name))
+               ? copy_log(d, name, out, scratch, e)
+               : 0;
+}
+
 static int copy_traces(const struct run_data *d, const char *out, struct err *e)
 {
     const struct eval_report *r = d->report;
@@ -213,6 +223,7 @@ static int copy_traces(const struct run_data *d, const char *out, struct err *e)
         rc = eval_trace_path(r, row, scratch, &trace, e);
         if (rc == 0 && trace.n > 0) {
             rc = copy_log(d, trace.p, out, scratch, e);
+            rc = rc != 0 ? rc : copy_stderr(d, trace, out, scratch, e);
         }
         for (int64_t k = 1; rc == 0 && row->judge != NULL && k <= row->judge->asked; k++) {
             const char *logs = judge_logs(trace, scratch);

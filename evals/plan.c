@@ -1,6 +1,5 @@
 #include "evals/run_int.h"
 
-#include "fakellm/fake.h"
 #include "kernel/base/text.h"
 
 #include <inttypes.h>
@@ -269,8 +268,8 @@ const char *plan_script(const struct eval_options *o, const struct golden_task *
 }
 
 /* checked: the script that was looked at last, which tasks in a row may share; may be NULL */
-static int check_script(const struct eval_options *o, const struct plan_item *item,
-                        const char **checked, struct err *e)
+static int check_script(const struct eval_options *o, const struct plan *p,
+                        const struct plan_item *item, const char **checked, struct err *e)
 {
     const struct golden_task *task = item->task;
     const char *path = plan_script(o, task);
@@ -283,9 +282,9 @@ static int check_script(const struct eval_options *o, const struct plan_item *it
                       "with --replay or a model",
                       STR_FMT(task->id));
     }
-    struct fake_script *script = NULL;
-    int rc = fake_load(path, &script, e);
-    fake_free(script);
+    struct shared_script *script = NULL;
+    int rc = scripts_get(p->loaded, path, &script, e);
+    scripts_put(p->loaded, script);
     *checked = path;
     return rc;
 }
@@ -365,7 +364,7 @@ int plan_check(const struct eval_options *o, struct plan *p, struct err *e)
     }
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
         if (o->source == EVAL_FAKE) {
-            rc = check_script(o, &p->items[i], &checked, e);
+            rc = check_script(o, p, &p->items[i], &checked, e);
         } else if (o->source == EVAL_RECORD) {
             rc = check_recording(o, &p->items[i], e);
         }
@@ -388,7 +387,7 @@ static int load_sets(const struct eval_options *o, struct plan *p, struct err *e
 
 int plan_make(const struct eval_options *o, struct plan *out, struct err *e)
 {
-    *out = (struct plan){.arena = arena_new(), .no_tools = toolset_new()};
+    *out = (struct plan){.arena = arena_new(), .no_tools = toolset_new(), .loaded = scripts_new()};
     int rc = check_options(o, e);
     rc = rc != 0 ? rc : load_sets(o, out, e);
     rc = rc != 0 ? rc : plan_list_models(o, out, e);
@@ -406,6 +405,7 @@ void plan_free(struct plan *p)
         golden_free(p->sets[i]);
     }
     toolset_free(p->no_tools);
+    scripts_free(p->loaded);
     arena_free(p->arena);
     *p = (struct plan){0};
 }

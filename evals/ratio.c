@@ -66,7 +66,12 @@ void ratio_add(struct buf *out, struct ratio r)
     }
     millionths += rest >= den - rest ? 1 : 0;
     whole += millionths / 1000000;
-    buf_fmt(out, "%" PRIu64 ".%06" PRIu64, whole, millionths % 1000000);
+    char digits[] = ".000000";
+    for (size_t i = sizeof digits - 2; i > 0; i--, millionths /= 10) {
+        digits[i] = (char)('0' + millionths % 10);
+    }
+    buf_int(out, (int64_t)whole);
+    buf_addz(out, digits);
 }
 
 void money_add(struct buf *out, int64_t nano, struct str currency)

@@ -27,6 +27,7 @@ struct rescoring {
     struct arena *arena;   /* of the sets and tasks */
     struct arena *scratch; /* of the trial that is looked at */
     struct file_writer *to;
+    struct buf line;  /* that is written */
     uint64_t written; /* bytes of the new results */
     size_t changed;
 };
@@ -285,7 +286,6 @@ static int rescore_line(struct rescoring *r, const char *file, uint32_t number, 
 {
     struct eval_report *report = r->run->report;
     struct eval_trial t;
-    struct buf text = {0};
     arena_clear(r->scratch);
     int rc = report->n == EVAL_TRIALS_MAX
                  ? err_at(e, ERR_LIMIT, file, number, 0, "more than %d trials in one run",
@@ -298,16 +298,16 @@ static int rescore_line(struct rescoring *r, const char *file, uint32_t number, 
     t.file = run_set_path(r->run, t.set);
     rc = rescore_trial(r, &t, e);
     if (rc == 0) {
-        eval_trial_json(&text, &t);
-        rc = file_writer_add(r->to, buf_str(&text), e);
+        buf_clear(&r->line);
+        eval_trial_json(&r->line, &t);
+        rc = file_writer_add(r->to, buf_str(&r->line), e);
     }
     if (rc == 0) {
-        struct str written = str_slice(buf_str(&text), 0, text.n - 1);
+        struct str written = str_slice(buf_str(&r->line), 0, r->line.n - 1);
         report_fill_row(report, &t, written, r->written, report_add_row(report));
-        r->written += text.n;
+        r->written += r->line.n;
         r->changed += before != t.verdict.outcome;
     }
-    buf_free(&text);
     return rc;
 }
 
@@ -359,14 +359,31 @@ static int rescore(struct rescoring *r, struct err *e)
     return rc;
 }
 
+/* Holds the run's journal, so that nobody writes the run meanwhile; *out NULL = it has none. */
+static int hold(struct rescoring *r, struct appender **out, struct err *e)
+{
+    const char *path = path_join(r->arena, r->run->report->out, "trials.jsonl");
+    *out = NULL;
+    return path_is_file(path) ? appender_open(path, APPEND_CONTINUE, out, e) : 0;
+}
+
+static int let_go(struct appender *journal, int rc, struct err *e)
+{
+    int closed = journal == NULL ? 0 : appender_close(journal, rc == 0 ? e : NULL);
+    return rc != 0 ? rc : closed;
+}
+
 /* The manifest then names the sets that the run is judged by. */
 static int rescore_run(struct rescoring *r, const char *const *sets, size_t n_sets, struct err *e)
 {
     struct eval_report *report = r->run->report;
-    int rc = load_sets(r, sets, n_sets, e);
+    struct appender *journal = NULL;
+    int rc = hold(r, &journal, e);
+    rc = rc != 0 ? rc : load_sets(r, sets, n_sets, e);
     rc = rc != 0 ? rc : rescore(r, e);
     const char *path = path_join(r->arena, report->out, "manifest.json");
-    return rc != 0 ? rc : manifest_judged(path, r->run->manifest, r->sets, r->n_sets, e);
+    rc = rc != 0 ? rc : manifest_judged(path, r->run->manifest, r->sets, r->n_sets, e);
+    return let_go(journal, rc, e);
 }
 
 int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t allow_errors,
@@ -394,6 +411,7 @@ int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t
         golden_free(r.sets[i]);
     }
     run_data_free(r.run);
+    buf_free(&r.line);
     arena_free(r.arena);
     arena_free(r.scratch);
     return rc;

@@ -402,7 +402,7 @@ int rig_free(struct rig *r, struct err *e)
     sched_free(r->sched);
     snapshots_free(r->snapshots);
     fake_session_free(r->fake);
-    fake_free(r->script);
+    fake_free(r->own_script);
     cassette_free(r->cassette);
     cassette_rules_free(r->rules);
     buf_free(&r->warning);

@@ -9,12 +9,14 @@
 #include "kernel/drive/prices.h"
 
 struct rig;
-struct resumed; /* resume.h */
+struct fake_script; /* fakellm/fake.h */
+struct resumed;     /* resume.h */
 
 struct rig_options {
     enum eval_source source;
     const char *path; /* the script, or the cassette to replay or to write; NULL for EVAL_LIVE */
-    const char *base; /* EVAL_RECORD: the cassette that may be there; NULL = path */
+    const struct fake_script *script; /* EVAL_FAKE: what `path` holds; NULL = it is loaded */
+    const char *base;                 /* EVAL_RECORD: the cassette that may be there; NULL = path */
     struct eval_cassettes how;
     const struct toolset *tools; /* must outlive the rig, like all views here */
     /* A run to go on with, which this one takes the kernel of; NULL = a new run. Run id, seed,

@@ -28,7 +28,8 @@ struct rig {
     struct transport *model;     /* that, or a wrapper that somebody else owns */
     struct llm *llm;
     struct session *session;
-    struct fake_script *script;
+    const struct fake_script *script;
+    struct fake_script *own_script; /* NULL = the options have it */
     struct fake_session *fake;
     struct cassette *cassette; /* with a recorder: what it goes on with */
     struct rules *rules;       /* the cassette's and the options' */

@@ -38,10 +38,11 @@ static void live_identity(struct rig *r)
 
 static int load_script(struct rig *r, struct err *e)
 {
-    int rc = fake_load(r->options.path, &r->script, e);
+    int rc = r->options.script != NULL ? 0 : fake_load(r->options.path, &r->own_script, e);
     if (rc != 0) {
         return rc;
     }
+    r->script = r->options.script != NULL ? r->options.script : r->own_script;
     r->fake = fake_session_new(r->script);
     fixed_identity(r, r->options.seed != 0 ? r->options.seed : fake_seed(r->script));
     if (r->config.model.n == 0) {

@@ -19,7 +19,8 @@ enum { TRIES_MAX = 2, SECONDS_MAX = 600, TOKENS_MAX = 1000000000, SHOWN_CHARS = 
 struct rubrics {
     struct arena *arena;
     struct rubric_options o;
-    struct fake_script *script;
+    const struct fake_script *script;
+    struct fake_script *own_script; /* NULL = the options have it */
     struct fake_session *fake;
     struct transport *scripted;
     struct toolset *no_tools;
@@ -304,12 +305,13 @@ int rubrics_new(const struct rubric_options *o, struct rubrics **out, struct err
     r->arena = arena_new();
     r->o = *o;
     r->judged.model = o->model;
-    int rc = o->script == NULL ? 0 : fake_load(o->script, &r->script, e);
+    int rc = o->script == NULL || o->loaded != NULL ? 0 : fake_load(o->script, &r->own_script, e);
     if (rc != 0) {
         int freed = rubrics_free(r, NULL);
         (void)freed; /* nothing was written */
         return rc;
     }
+    r->script = o->loaded != NULL ? o->loaded : r->own_script;
     configure(r);
     connect(r);
     ask_next(r);
@@ -365,7 +367,7 @@ int rubrics_free(struct rubrics *r, struct err *e)
     }
     toolset_free(r->no_tools);
     fake_session_free(r->fake);
-    fake_free(r->script);
+    fake_free(r->own_script);
     buf_free(&r->note);
     free(r->judged.verdicts);
     arena_free(r->arena);

@@ -38,9 +38,10 @@ struct rubric_options {
     struct str base_url; /* n 0 = the provider's own */
     struct str api_key;  /* n 0 = none */
     struct str key_from;
-    const char *script;          /* EVAL_FAKE: plays the judge; else NULL */
-    const struct prices *prices; /* NULL = as shipped */
-    const char *logs;            /* the folder that gets their event logs, 1.jsonl and so on */
+    const char *script;               /* EVAL_FAKE: plays the judge; else NULL */
+    const struct fake_script *loaded; /* what it holds; NULL = it is loaded */
+    const struct prices *prices;      /* NULL = as shipped */
+    const char *logs;                 /* the folder that gets their event logs, 1.jsonl and so on */
     void *ctx;
     void (*done)(void *ctx); /* once, from the loop */
 };

@@ -39,6 +39,7 @@ struct runner {
     struct appender *journal;
     uint64_t written;      /* bytes of the journal */
     struct arena *scratch; /* of the trial that is being kept */
+    struct buf line;       /* likewise */
     struct job *jobs;
     size_t n_jobs;
     size_t n_running;
@@ -90,14 +91,14 @@ static void broken(struct runner *r, int code, const struct err *e)
 static int journal_trial(struct runner *r, const struct eval_trial *t, struct eval_row *row,
                          struct err *e)
 {
-    struct buf line = {0};
-    eval_trial_json(&line, t);
-    int rc = appender_add(r->journal, buf_str(&line), e);
+    buf_clear(&r->line);
+    eval_trial_json(&r->line, t);
+    int rc = appender_add(r->journal, buf_str(&r->line), e);
     if (rc == 0) {
-        report_fill_row(r->report, t, str_slice(buf_str(&line), 0, line.n - 1), r->written, row);
-        r->written += line.n;
+        struct str line = str_slice(buf_str(&r->line), 0, r->line.n - 1);
+        report_fill_row(r->report, t, line, r->written, row);
+        r->written += r->line.n;
     }
-    buf_free(&line);
     return rc;
 }
 
@@ -422,6 +423,7 @@ static int run_trials(struct runner *r, bool goes_on, struct err *e)
         run_loop(r);
     }
     arena_free(r->scratch);
+    buf_free(&r->line);
     r->report->interrupted = r->state == RUNNER_INTERRUPTED;
     rc = finish_journal(r, path, results);
     if (rc != 0 && e != NULL) {

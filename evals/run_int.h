@@ -64,6 +64,7 @@ struct plan {
     size_t n_scripts;
     bool several;               /* a task has more than one trial */
     struct toolset *no_tools;   /* for tasks without tools */
+    struct scripts *loaded;     /* that are played or were lately */
     struct agent_command agent; /* n 0 = our own loop is what is evaluated */
     struct agents *agents;      /* while it runs: the program and its server; else NULL */
 };
@@ -133,6 +134,24 @@ int plan_check_judges(const struct eval_options *o, struct plan *p, struct err *
 /* The folder of the logs of what a judge was asked about the trial of a trace, both relative to the
  * run directory; in arena. */
 const char *judge_logs(struct str trace, struct arena *arena);
+
+/* Likewise the file that keeps what a program under test wrote to its standard error. */
+const char *stderr_name(struct str trace, struct arena *arena);
+
+/* ---- scripts.c ---- */
+
+/* Scripts that many trials play. */
+struct scripts;
+struct shared_script;
+struct scripts *scripts_new(void);
+void scripts_free(struct scripts *all); /* NULL allowed; none is played any more */
+
+/* The script of a file, loaded at first need; it stays loaded until scripts_put, and a while
+ * longer. Errors as fake_load. */
+int scripts_get(struct scripts *all, const char *path, struct shared_script **out,
+                struct err *e) MUST_CHECK;
+void scripts_put(struct scripts *all, struct shared_script *s); /* s NULL allowed */
+const struct fake_script *scripts_script(const struct shared_script *s);
 
 /* ---- one trial ---- */
 

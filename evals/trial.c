@@ -22,9 +22,10 @@ struct trial {
     const char *cassette;   /* NULL unless replaying or recording */
     const char *recording;  /* NULL unless recording: where the cassette is until all went well */
     struct rig_options options;
-    struct rig *rig;     /* NULL = could not be started: `error` says why */
-    struct agent *agent; /* in its place, of a program under test */
-    size_t said;         /* turns of the user that are over */
+    struct shared_script *script, *judge_script; /* EVAL_FAKE; NULL = not played */
+    struct rig *rig;                             /* NULL = could not be started: `error` says why */
+    struct agent *agent;                         /* in its place, of a program under test */
+    size_t said;                                 /* turns of the user that are over */
     struct err error;
     struct rubrics *rubrics; /* once a judge is asked about the answer */
     struct err judge_error;  /* why none could be; code 0 = all is well */
@@ -88,6 +89,15 @@ static bool take_outcome(struct trial *t)
     return true;
 }
 
+/* Takes the script at path (NULL = none) for this trial. */
+static int play(struct trial *t, const char *path, struct shared_script **held,
+                const struct fake_script **out, struct err *e)
+{
+    int rc = path == NULL ? 0 : scripts_get(t->plan->loaded, path, held, e);
+    *out = rc == 0 && path != NULL ? scripts_script(*held) : NULL;
+    return rc;
+}
+
 static int ask_judge(struct trial *t, struct err *e)
 {
     struct plan_judge judge;
@@ -112,8 +122,9 @@ static int ask_judge(struct trial *t, struct err *e)
         .logs = path_join(t->arena, t->dir, judge_logs(str_of(t->trace), t->arena)),
         .ctx = t,
         .done = on_done};
-    return known ? rubrics_new(&o, &t->rubrics, e)
-                 : err_set(e, ERR_INPUT, "nobody judges its rubrics");
+    int rc = known ? play(t, o.script, &t->judge_script, &o.loaded, e)
+                   : err_set(e, ERR_INPUT, "nobody judges its rubrics");
+    return rc != 0 ? rc : rubrics_new(&o, &t->rubrics, e);
 }
 
 /* A judge is asked once the run has ended with an answer whose check hangs on it. */
@@ -181,11 +192,7 @@ static struct str mend_task(const struct trial *t)
 static int start_agent(struct trial *t, struct agents *all)
 {
     struct agent_options o = {.rig = &t->options, .task = t->item->task, .trial = t->item->trial};
-    struct str trace = str_of(t->trace);
-    size_t from = str_starts(trace, "traces/") ? strlen("traces/") : 0;
-    o.stderr_name = arena_printf(t->arena, "stderr/%.*s.txt",
-                                 STR_FMT(str_slice(trace, from, trace.n - strlen(".jsonl"))))
-                        .p;
+    o.stderr_name = stderr_name(str_of(t->trace), t->arena);
     o.stderr_path = path_join(t->arena, t->dir, o.stderr_name);
     if (t->o->resume) {
         (void)remove(o.stderr_path);
@@ -229,6 +236,11 @@ static int start(struct trial *t, const struct plan *plan)
                                       .trace = t->trace_path,
                                       .ctx = t,
                                       .done = on_done};
+    int rc = play(t, t->o->source == EVAL_FAKE ? t->options.path : NULL, &t->script,
+                  &t->options.script, &t->error);
+    if (rc != 0) {
+        return rc;
+    }
     return plan->agents != NULL ? start_agent(t, plan->agents)
                                 : rig_new(t->loop, &t->options, &t->rig, &t->error);
 }
@@ -498,6 +510,8 @@ static int close_files(struct trial *t, bool set_aside, struct arena *arena, str
     int closed = t->agent != NULL ? agent_free(t->agent, rc == 0 ? &first : &later)
                                   : rig_free(t->rig, rc == 0 ? &first : &later);
     rc = rc != 0 ? rc : closed;
+    scripts_put(t->plan->loaded, t->script);
+    scripts_put(t->plan->loaded, t->judge_script);
     if (rc == 0) {
         rc = keep_recording(t, recorded, set_aside ? EVAL_ERROR : out->verdict.outcome, &first);
     }

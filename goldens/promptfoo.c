@@ -4,6 +4,8 @@
 #include "goldens/make.h"
 #include "kernel/base/dec.h"
 #include "kernel/base/json.h"
+#include "kernel/base/regex.h"
+#include "kernel/base/schema.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
@@ -13,7 +15,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 64 << 20, PROMPTS_MAX = 1000, ID_BYTES_MAX = 100, SHOWN_CHARS = 60 };
+enum {
+    FILE_BYTES_MAX = 64 << 20,
+    PROMPTS_MAX = 1000,
+    PROVIDERS_MAX = 1000,
+    ID_BYTES_MAX = 100,
+    SHOWN_CHARS = 60
+};
 
 /* A prompt: what system and user say, with {{variables}}. */
 struct prompt {
@@ -208,24 +216,57 @@ static bool prompt_text(const struct import *m, const struct val *v, struct str 
     return true;
 }
 
+static bool add_read(struct import *m, struct str text, const struct val *at)
+{
+    if (m->n_prompts == PROMPTS_MAX) {
+        leave(m, at, "more than %d prompts", (int)PROMPTS_MAX);
+        return false;
+    }
+    m->n_prompts += read_prompt(m, text, at, &m->prompts[m->n_prompts]) ? 1 : 0;
+    return true;
+}
+
+/* A file of texts holds several prompts where lines of three dashes part them. */
+static void add_texts(struct import *m, struct str text, const struct val *at)
+{
+    for (bool more = true; more;) {
+        size_t end = 0, next = 0;
+        for (more = false; !more && end < text.n; end = more ? end : next) {
+            size_t line = str_find(str_slice(text, end, text.n), STR("\n"));
+            next = line == SIZE_MAX ? text.n : end + line + 1;
+            more = str_is(str_trim(str_slice(text, end, next)), "---");
+        }
+        struct str one = str_slice(text, 0, end);
+        text = str_slice(text, next, text.n);
+        if (str_trim(one).n > 0 && !add_read(m, one, at)) {
+            return;
+        }
+    }
+}
+
 static void add_prompt(struct import *m, const struct val *v)
 {
     static const char *const known[] = {"raw", "label", "id", NULL};
     const struct val *raw = v->kind == VAL_OBJECT ? val_get(v, "raw") : v;
     const struct val *id = val_get(v, "id");
-    struct prompt *p = &m->prompts[m->n_prompts];
     struct str text;
     if (v->kind == VAL_OBJECT) {
         leave_others(m, v, known, "a prompt");
         raw = raw == NULL ? id : raw;
     }
     if (val_is(raw, VAL_ARRAY)) {
-        *p = (struct prompt){.at = v};
-        m->n_prompts += read_chat(m, raw, v, p) ? 1 : 0;
+        struct prompt p = {.at = v};
+        if (m->n_prompts < PROMPTS_MAX && read_chat(m, raw, v, &p)) {
+            m->prompts[m->n_prompts++] = p;
+        }
     } else if (!val_is(raw, VAL_STRING)) {
         leave(m, v, "a prompt that is no text");
     } else if (prompt_text(m, raw, &text)) {
-        m->n_prompts += read_prompt(m, text, v, p) ? 1 : 0;
+        if (text.p != raw->text.p && str_ends(raw->text, ".txt")) {
+            add_texts(m, text, v);
+        } else {
+            (void)add_read(m, text, v);
+        }
     }
 }
 
@@ -239,7 +280,7 @@ static int load_prompts(struct import *m, const struct val *root, struct err *e)
                         "expected \"prompts\": a text or a list of 1 to %d of them",
                         (int)PROMPTS_MAX);
     }
-    m->prompts = arena_array(m->arena, n, sizeof *m->prompts);
+    m->prompts = arena_array(m->arena, PROMPTS_MAX, sizeof *m->prompts);
     for (size_t i = 0; i < n; i++) {
         add_prompt(m, one ? list : &list->items[i]);
     }
@@ -332,9 +373,11 @@ static bool put_schema(const struct val *value, struct buf *out)
         buf_addz(out, "{schema: true}");
         return true;
     }
-    if (value->kind != VAL_OBJECT) {
+    struct schema *made = NULL;
+    if (value->kind != VAL_OBJECT || schema_new(value, SCHEMA_2020_12, &made, NULL) != 0) {
         return false;
     }
+    schema_free(made);
     buf_addz(out, "{schema: ");
     golden_put_value(out, value);
     buf_char(out, '}');
@@ -373,6 +416,15 @@ static void put_text_check(enum form form, bool any_case, struct str text, struc
     }
 }
 
+/* JavaScript's regular expressions are not all ours. */
+static bool is_pattern(struct str text)
+{
+    struct regex *made = NULL;
+    bool good = regex_new(text, &made, NULL) == 0;
+    regex_free(made);
+    return good;
+}
+
 static bool put_check(const struct import *m, const struct val *test, const struct val *assert_at,
                       size_t form, struct buf *out)
 {
@@ -390,7 +442,8 @@ static bool put_check(const struct import *m, const struct val *test, const stru
     case RUBRIC: break;
     }
     if ((!val_is(value, VAL_STRING) && !val_is(value, VAL_NUMBER)) ||
-        str_starts(value->text, "file://") || !render(m, test, value->text, value, &text)) {
+        str_starts(value->text, "file://") || !render(m, test, value->text, value, &text) ||
+        (forms[form].form == REGEX && !is_pattern(text))) {
         return false;
     }
     put_text_check(forms[form].form, any_case, text, out);
@@ -413,6 +466,19 @@ static void add_limit(const struct import *m, const struct val *v, struct str ty
     }
 }
 
+/* Whether an assert is about something else than the answer as it came. */
+static bool is_transformed(const struct import *m, const struct val *test, const struct val *v)
+{
+    static const char *const keys[] = {"transform", "postprocess"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (val_get(v, keys[i]) != NULL || val_get(val_get(test, "options"), keys[i]) != NULL ||
+            val_get(val_get(m->usual, "options"), keys[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void add_assert(const struct import *m, const struct val *test, const struct val *v,
                        struct checks *out)
 {
@@ -428,6 +494,10 @@ static void add_assert(const struct import *m, const struct val *test, const str
     }
     while (form < FORMS && !str_is(plain, forms[form].type)) {
         form++;
+    }
+    if (is_transformed(m, test, v)) {
+        leave(m, v, "the assert \"%.*s\" looks at a transformed answer", STR_FMT(shown(m, type)));
+        return;
     }
     leave_others(m, v, known, "an assert");
     if (form == FORMS || !put_check(m, test, v, form, &check)) {
@@ -526,11 +596,15 @@ static void put_task(struct import *m, const struct val *test, size_t number, si
 static int put_tasks(struct import *m, const struct val *root, struct err *e)
 {
     static const char *const known[] = {"description", "vars", "assert", NULL};
+    struct val no_test = {.kind = VAL_OBJECT, .line = 1, .column = 1};
+    const struct val no_tests = {
+        .kind = VAL_ARRAY, .line = 1, .column = 1, .items = &no_test, .count = 1};
     const struct val *tests = val_get(root, "tests");
+    tests = tests == NULL ? &no_tests : tests; /* each prompt is asked once, as it stands */
     if (!val_is(tests, VAL_ARRAY) || tests->count == 0) {
-        return doc_fail(m->doc, tests == NULL ? root : tests, e,
-                        "expected \"tests\": a list; tests in another file must be put there "
-                        "first");
+        return doc_fail(m->doc, tests, e,
+                        "expected \"tests\": a list; tests in another file (YAML, CSV, a program) "
+                        "must be written here first");
     }
     leave_others(m, m->usual, known, "defaultTest");
     buf_addz(m->out, "tasks:\n");
@@ -570,6 +644,25 @@ static bool model_of(struct str id, struct str *name, const char **provider)
     return false;
 }
 
+static const struct val *provider_id(const struct val *v)
+{
+    return v->kind == VAL_OBJECT ? val_get(v, "id") : v;
+}
+
+/* Whether an earlier item of the list is the same model: they may differ in settings only. */
+static bool is_repeated(const struct val *list, size_t i, struct str name, const char *provider)
+{
+    struct str before;
+    const char *by;
+    for (size_t j = 0; j < i; j++) {
+        if (model_of(val_text(provider_id(&list->items[j])), &before, &by) &&
+            str_eq(before, name) && strcmp(by, provider) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void put_models(const struct import *m, const struct val *root)
 {
     static const char *const known[] = {"id", "label", NULL};
@@ -577,9 +670,9 @@ static void put_models(const struct import *m, const struct val *root)
     bool one = val_is(list, VAL_STRING);
     size_t n = one ? 1 : val_is(list, VAL_ARRAY) ? list->count : 0;
     size_t put = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && i < PROVIDERS_MAX; i++) {
         const struct val *v = one ? list : &list->items[i];
-        const struct val *id = v->kind == VAL_OBJECT ? val_get(v, "id") : v;
+        const struct val *id = provider_id(v);
         struct str name;
         const char *provider;
         if (!model_of(val_text(id), &name, &provider)) {
@@ -587,6 +680,11 @@ static void put_models(const struct import *m, const struct val *root)
             continue;
         }
         leave_others(m, v, known, "a provider");
+        if (!one && is_repeated(list, i, name, provider)) {
+            leave(m, v, "the provider \"%.*s\" stands here already",
+                  STR_FMT(shown(m, val_text(id))));
+            continue;
+        }
         buf_addz(m->out, put++ == 0 ? "models:\n- {model: " : "- {model: ");
         golden_put_text(m->out, name);
         buf_fmt(m->out, ", provider: %s}\n", provider);

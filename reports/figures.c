@@ -72,31 +72,44 @@ static void add_flaky(struct buf *out, const struct eval_figures *f)
     buf_addz(out, shown > 0 ? "\n" : "");
 }
 
-/* "40.0% of input cached": a share that is known and not none. */
-static void add_share(struct buf *out, int64_t part, int64_t whole, const char *what)
+/* ", 40.0% of input cached": a share that is known. */
+static void add_share(struct buf *out, double share, const char *what)
 {
-    if (part > 0 && whole > 0) {
+    if (share >= 0) {
         buf_addz(out, ", ");
-        share_add(out, (double)part / (double)whole);
+        share_add(out, share);
         buf_fmt(out, "%% of %s", what);
     }
 }
 
+/* What the cost is made of, also where it has no price. */
+static void add_shares(struct buf *out, const struct eval_figures *f)
+{
+    add_share(out, f->cached_share, "input cached");
+    add_share(out, f->reasoning_share, "output reasoning");
+    add_share(out, f->judge_share, "all the judge's");
+}
+
 static void add_cost(struct buf *out, const struct eval_summary *s, const struct eval_figures *f)
 {
-    buf_addz(out, "cost a trial ");
-    amount_add(out, f->cost, f->currency);
-    buf_addz(out, " (95% interval ");
-    amount_add(out, f->cost_interval.low, (struct str){NULL, 0});
-    buf_addz(out, " to ");
-    amount_add(out, f->cost_interval.high, (struct str){NULL, 0});
-    buf_addz(out, ")");
-    if (s->passed > 0) {
+    bool priced = f->priced && f->nano > 0;
+    if (!priced && f->cached_share < 0 && f->reasoning_share < 0) {
+        return;
+    }
+    buf_addz(out, priced ? "cost a trial " : f->priced ? "cost nothing" : "cost unpriced");
+    if (priced) {
+        amount_add(out, f->cost, f->currency);
+        buf_addz(out, " (95% interval ");
+        amount_add(out, f->cost_interval.low, (struct str){NULL, 0});
+        buf_addz(out, " to ");
+        amount_add(out, f->cost_interval.high, (struct str){NULL, 0});
+        buf_addz(out, ")");
+    }
+    if (priced && s->passed > 0) {
         buf_addz(out, ", a passed trial ");
         amount_add(out, (double)f->nano / (double)s->passed, f->currency);
     }
-    add_share(out, s->usage.cached, s->usage.input, "input cached");
-    add_share(out, s->usage.reasoning, s->usage.output, "output reasoning");
+    add_shares(out, f);
     buf_char(out, '\n');
 }
 
@@ -118,6 +131,7 @@ static void add_models(struct buf *out, const struct eval_report *r, struct aren
             buf_addz(out, ", a passed trial ");
             amount_add(out, (double)f.nano / (double)s->passed, f.currency);
         }
+        add_shares(out, &f);
         buf_char(out, '\n');
     }
 }
@@ -141,9 +155,7 @@ void figures_add(struct buf *out, const struct eval_report *r)
         buf_char(out, '\n');
     }
     add_flaky(out, &f);
-    if (f.priced && f.nano > 0) {
-        add_cost(out, &r->summary, &f);
-    }
+    add_cost(out, &r->summary, &f);
     add_models(out, r, arena);
     arena_free(arena);
 }

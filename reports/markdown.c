@@ -210,6 +210,62 @@ static void add_scores(struct buf *out, const struct eval_report *const *runs, s
     buf_addz(out, "\n</details>\n");
 }
 
+static void add_share_cell(struct buf *out, double share)
+{
+    buf_addz(out, " | ");
+    if (share >= 0) {
+        share_add(out, share);
+    }
+    buf_addz(out, share >= 0 ? "%" : "unknown");
+}
+
+static void add_cost_row(struct buf *out, const struct eval_report *r, struct str model,
+                         struct arena *arena)
+{
+    struct eval_figures f;
+    eval_figures(r, arena, &f);
+    buf_addz(out, "| ");
+    add_plain(out, str_of(r->out));
+    buf_addz(out, " | ");
+    add_plain(out, model);
+    buf_addz(out, " | ");
+    costs_add(out, &r->summary);
+    buf_addz(out, " | ");
+    if (f.priced) {
+        amount_add(out, f.cost, f.currency);
+    } else {
+        buf_addz(out, "unpriced");
+    }
+    add_share_cell(out, f.cached_share);
+    add_share_cell(out, f.reasoning_share);
+    buf_addz(out, " | ");
+    if (f.judge_share >= 0) {
+        share_add(out, f.judge_share);
+        buf_char(out, '%');
+    } else {
+        buf_addz(out, r->summary.judged > 0 ? "unknown" : "none");
+    }
+    buf_addz(out, " |\n");
+}
+
+/* What was spent on what, a line a model. */
+static void add_costs(struct buf *out, const struct eval_report *const *runs, size_t n)
+{
+    buf_addz(out, "<details><summary>cost</summary>\n\n| run | model | cost | a trial | of input "
+                  "cached | of output reasoning | of all the judge's |\n|---|---|---|---|---|---|"
+                  "---|\n");
+    for (size_t i = 0; i < n; i++) {
+        struct arena *arena = arena_new();
+        size_t models = 0;
+        const struct eval_report *each = eval_by_model(runs[i], arena, &models);
+        for (size_t k = 0; k < models && out->n < BYTES_MAX; k++) {
+            add_cost_row(out, &each[k], each[k].rows[0].shared->model, arena);
+        }
+        arena_free(arena);
+    }
+    buf_addz(out, "\n</details>\n");
+}
+
 /* A line, and what it rests on, folded. */
 static void add_comparison(struct sink *sink, const struct report_baseline *b, const char *head)
 {
@@ -250,4 +306,5 @@ void report_markdown(struct sink *sink, const struct eval_report *const *runs, s
         add_flaky(out, runs[i]);
     }
     add_scores(out, runs, n);
+    add_costs(out, runs, n);
 }

@@ -257,6 +257,50 @@ static void promptfoo_is_taken_over(void)
     CHECK_ERR(r, "is there already and is not overwritten");
 }
 
+/* Prompts of one file, no tests at all, and asserts about what a transform makes of the answer. */
+static void promptfoo_files_of_prompts_are_taken_over(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "p.txt", "One?\n---\r\nTwo?\nMore -- of it.\n---\n\n");
+    write_text(dir, "f.yaml",
+               "prompts: [file://p.txt]\ndefaultTest: {assert: [{type: contains, "
+               "value: x}]}\n");
+    const struct ran *r =
+        ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "f.yaml", "-o", "p.yaml");
+    CHECK_STATUS(r, 0);
+    CHECK_TEXT(read_text(path_of("%s/p.yaml", dir), NULL),
+               "version: 1\nname: p\ntasks:\n- id: test-1-p1\n  prompt: \"One?\\n\"\n  expect:\n"
+               "    answer:\n      all:\n      - {contains: \"x\"}\n- id: test-1-p2\n"
+               "  prompt: \"Two?\\nMore -- of it.\\n\"\n  expect:\n    answer:\n      all:\n"
+               "      - {contains: \"x\"}\n");
+    write_text(dir, "t.yaml",
+               "prompts: [a]\n"
+               "providers: [openai:m, {id: 'openai:chat:m'}, 'openai:responses:m']\n"
+               "tests:\n"
+               "- assert: [{type: equals, value: f, transform: output.name}, {type: contains, "
+               "value: y}]\n"
+               "- {options: {transform: output.x}, assert: [{type: equals, value: f}]}\n"
+               "- assert: [{type: contains, value: z}, {type: regex, value: '(['}, {type: is-json, "
+               "value: {type: 5}}]\n");
+    r = ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "t.yaml", "-o", "u.yaml");
+    CHECK_STATUS(r, 0);
+    CHECK_ERR(r, "t.yaml:2:23: not taken over: the provider \"openai:chat:m\" stands here already");
+    CHECK_ERR(r,
+              "t.yaml:6:40: not taken over: the assert \"regex\": its value cannot be taken over");
+    CHECK_ERR(r,
+              "t.yaml:4:12: not taken over: the assert \"equals\" looks at a transformed answer");
+    CHECK_ERR(r,
+              "t.yaml:5:45: not taken over: the assert \"equals\" looks at a transformed answer");
+    CHECK_TEXT(
+        read_text(path_of("%s/u.yaml", dir), NULL),
+        "version: 1\nname: u\nmodels:\n- {model: \"m\", provider: openai}\n"
+        "- {model: \"m\", provider: responses}\ntasks:\n- id: test-1\n  prompt: \"a\"\n  expect:\n "
+        "   answer:\n"
+        "      all:\n      - {contains: \"y\"}\n- id: test-2\n  prompt: \"a\"\n- id: test-3\n"
+        "  prompt: \"a\"\n  expect:\n    answer:\n      all:\n      - {contains: \"z\"}\n");
+}
+
 static void what_is_no_promptfoo_file_is_refused(void)
 {
     static const struct {
@@ -265,7 +309,6 @@ static void what_is_no_promptfoo_file_is_refused(void)
     } bad[] = {
         {"- a\n", "f.yaml:1:1: expected a map with prompts and tests"},
         {"tests: []\n", "f.yaml:1:1: expected \"prompts\""},
-        {"prompts: [a]\n", "f.yaml:1:1: expected \"tests\""},
         {"prompts: [a]\ntests: file://x.yaml\n", "f.yaml:2:8: expected \"tests\""},
         {"prompts: [a]\ntests: []\n", "f.yaml:2:8: expected \"tests\""},
         {"prompts: ['{{x}}']\ntests: [{}]\n", "none of these tests can be taken over"},
@@ -505,6 +548,8 @@ TESTS(golden_make,
       {"golden_a_set_that_cannot_be_added_to_stays_as_it_is",
        a_set_that_cannot_be_added_to_stays_as_it_is},
       {"golden_promptfoo_is_taken_over", promptfoo_is_taken_over},
+      {"golden_promptfoo_files_of_prompts_are_taken_over",
+       promptfoo_files_of_prompts_are_taken_over},
       {"golden_what_is_no_promptfoo_file_is_refused", what_is_no_promptfoo_file_is_refused},
       {"golden_bfcl_is_taken_over", bfcl_is_taken_over},
       {"golden_bfcl_in_java_and_javascript_has_texts", arguments_in_java_and_javascript_are_texts},

@@ -174,6 +174,35 @@ static void names_that_are_obeyed(void)
 
 /* ---- programs ---- */
 
+/* What a prompt says would be run by whoever takes this word for a script. */
+static void prompts_in_scripts(void)
+{
+    static const struct {
+        const char *command;
+        int status;
+    } cases[] = {
+        {"env A=b sh -c 'echo {prompt}'", 2},    {"timeout 5 /bin/bash -lc 'echo x{prompt}'", 2},
+        {"sh -o errexit -c 'echo {prompt}'", 2}, {"env python3 -c 'print(\"{prompt}\")'", 2},
+        {"perl -w -e 'print \"{prompt}\"'", 2},  {"env printf %s {prompt}", 0},
+        {"sh say.sh --exec {prompt}", 0},        {"env python3 say.sh -c {prompt}", 0}};
+    const char *dir = testing_dir();
+    const struct program_options here = {.dir = dir};
+    write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: hi}\n");
+    write_text(dir, "say.sh", "print\n");
+    write_text(dir, "set.yaml",
+               "version: 1\nname: s\ntasks:\n- {id: a, prompt: $(touch x), fake: s.yaml, expect: "
+               "{status: program_failed}}\n- {id: b, prompt: $(touch x), fake: s.yaml}\n");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct ran *r = ASSAY_WITH(&here, "eval", "set.yaml", "--fake", "--agent",
+                                         cases[i].command, "--out", path_of("%s/%zu", dir, i));
+        bool refused = strstr(r->err, "the prompt would be run as a part of this script") != NULL;
+        if (refused != (cases[i].status == 2)) {
+            FAIL("%s: %d, %s", cases[i].command, r->status, r->err);
+        }
+        CU_ASSERT(access(path_of("%s/x", dir), F_OK) != 0);
+    }
+}
+
 /* It ended well, but a process in a session of its own keeps its output open. */
 static void left_running(void)
 {
@@ -202,4 +231,5 @@ TESTS(hostile, {"merge_writes_only_into_its_own_folder", traces_elsewhere},
       {"gates_that_hold_always_or_never_are_refused", empty_gates},
       {"a_gate_on_regressions_fails_where_nothing_was_compared", nothing_compared},
       {"compare_shows_names_that_a_terminal_would_obey_as_spaces", names_that_are_obeyed},
-      {"what_a_program_leaves_running_is_told", left_running})
+      {"what_a_program_leaves_running_is_told", left_running},
+      {"agents_whose_script_would_hold_the_prompt_are_refused", prompts_in_scripts})

@@ -9,27 +9,6 @@
 
 enum { BUF_BYTES_MAX = 1 << 30, BUF_BYTES_FIRST = 256, INT64_CHARS_MAX = 20 };
 
-struct str str_of(const char *z)
-{
-    return (struct str){z, z == NULL ? 0 : strlen(z)};
-}
-
-bool str_eq(struct str a, struct str b)
-{
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
-bool str_is(struct str a, const char *z)
-{
-    return str_eq(a, str_of(z));
-}
-
-bool str_starts(struct str a, const char *prefix)
-{
-    size_t n = strlen(prefix);
-    return a.n >= n && (n == 0 || memcmp(a.p, prefix, n) == 0);
-}
-
 bool str_ends(struct str a, const char *suffix)
 {
     size_t n = strlen(suffix);
@@ -117,13 +96,6 @@ struct str str_trim(struct str s)
         s.n--;
     }
     return s;
-}
-
-struct str str_slice(struct str s, size_t from, size_t to)
-{
-    to = to > s.n ? s.n : to;
-    from = from > to ? to : from;
-    return (struct str){from == 0 ? s.p : s.p + from, to - from};
 }
 
 void buf_free(struct buf *b)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A view of bytes that somebody else owns. p may be NULL when n is 0. */
 struct str {
@@ -17,12 +18,29 @@ struct str {
 /* For printf's "%.*s". Cut at INT_MAX by the cast, so only for short texts. */
 #define STR_FMT(s) (int)(s).n, (s).p
 
-/* A view of a NUL-terminated string; NULL gives the empty view. */
-struct str str_of(const char *z);
+/* A view of a NUL-terminated string; NULL gives the empty view. Inline, as what follows is: the
+ * length of a literal is then known when it is compiled. */
+static inline struct str str_of(const char *z)
+{
+    return (struct str){z, z == NULL ? 0 : strlen(z)};
+}
 
-bool str_eq(struct str a, struct str b);
-bool str_is(struct str a, const char *z);
-bool str_starts(struct str a, const char *prefix);
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+
+static inline bool str_is(struct str a, const char *z)
+{
+    return str_eq(a, str_of(z));
+}
+
+static inline bool str_starts(struct str a, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return a.n >= n && (n == 0 || memcmp(a.p, prefix, n) == 0);
+}
+
 bool str_ends(struct str a, const char *suffix);
 
 /* Byte order, like memcmp, the shorter first. < 0, 0, > 0. */
@@ -41,7 +59,12 @@ size_t str_find(struct str s, struct str needle);
 struct str str_trim(struct str s);
 
 /* Part [from, to) of `s`; both are clamped to the length. */
-struct str str_slice(struct str s, size_t from, size_t to);
+static inline struct str str_slice(struct str s, size_t from, size_t to)
+{
+    to = to > s.n ? s.n : to;
+    from = from > to ? to : from;
+    return (struct str){from == 0 ? s.p : s.p + from, to - from};
+}
 
 /* A growing buffer. Owned memory, freed by buf_free. Zero-initialised is empty and uncapped (1
  * GiB). */

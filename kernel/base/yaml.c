@@ -383,6 +383,20 @@ static int set_tagged(struct load *l, struct val *v, const char *tag, struct str
     return bad_tag(l, v, tag);
 }
 
+/* A scalar without a tag. */
+static int set_untagged(struct load *l, struct val *v, struct str text, bool plain)
+{
+    if (!plain) {
+        set_string(l, v, text);
+        return 0;
+    }
+    struct buf number = {.n = 0};
+    enum yaml_plain meant = yaml_resolve(l->rules, text, &number);
+    int rc = set_resolved(l, v, meant, text, buf_str(&number));
+    buf_free(&number);
+    return rc;
+}
+
 static int set_scalar(struct load *l, const yaml_event_t *ev, struct val *v)
 {
     struct str text = {(const char *)ev->data.scalar.value, ev->data.scalar.length};
@@ -392,15 +406,30 @@ static int set_scalar(struct load *l, const yaml_event_t *ev, struct val *v)
         tag = NULL; /* YAML 1.2: it is text; PyYAML: it is as if plain */
         resolves = l->rules == YAML_PYYAML;
     }
-    if (tag == NULL && !resolves) {
-        set_string(l, v, text);
-        return 0;
+    if (tag == NULL) {
+        return set_untagged(l, v, text, resolves);
     }
     struct buf number = {.n = 0};
     enum yaml_plain plain = yaml_resolve(l->rules, text, &number);
-    int rc = tag == NULL ? set_resolved(l, v, plain, text, buf_str(&number))
-                         : set_tagged(l, v, tag, text, buf_str(&number), plain);
+    int rc = set_tagged(l, v, tag, text, buf_str(&number), plain);
     buf_free(&number);
+    return rc;
+}
+
+int yaml_scalar(struct load *l, struct str text, bool plain, uint32_t line, uint32_t column)
+{
+    struct val v = {.kind = VAL_STRING, .line = line, .column = column};
+    if (at_key(l)) {
+        place_key(l, arena_str(l->arena, text), &v, plain && str_is(text, "<<"));
+        return 0;
+    }
+    int rc = set_untagged(l, &v, text, plain);
+    if (rc == 0) {
+        rc = count_nodes(l, &v, 1);
+    }
+    if (rc == 0) {
+        place(l, &v, 0);
+    }
     return rc;
 }
 
@@ -481,6 +510,34 @@ static bool is_python(const struct load *l, const char *tag)
     return l->rules == YAML_PYYAML && strncmp(tag, python, sizeof python - 1) == 0;
 }
 
+/* Begins a list or map. anchor: its name, NULL = none. */
+static int open_value(struct load *l, const struct val *v, const yaml_char_t *anchor)
+{
+    size_t nodes = l->nodes;
+    if (l->depth == YAML_DEPTH_MAX) {
+        return too_deep(l, v);
+    }
+    int rc = count_nodes(l, v, 1);
+    if (rc == 0) {
+        size_t opened = anchor_open(l, anchor);
+        if (is_handed(l, v->kind, anchor)) {
+            begin_handing(l);
+        }
+        l->frames[l->depth++] = (struct frame){.state = v->kind == VAL_OBJECT ? AT_KEY : IN_LIST,
+                                               .value = *v,
+                                               .base = l->n_entries,
+                                               .nodes = nodes,
+                                               .anchor = opened};
+    }
+    return rc;
+}
+
+int yaml_open(struct load *l, enum val_kind kind, uint32_t line, uint32_t column)
+{
+    const struct val v = {.kind = kind, .line = line, .column = column};
+    return open_value(l, &v, NULL);
+}
+
 static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
 {
     struct val v = {
@@ -499,23 +556,7 @@ static int on_open(struct load *l, const yaml_event_t *ev, enum val_kind kind)
         !is_python(l, (const char *)tag)) {
         return bad_tag(l, &v, (const char *)tag);
     }
-    if (l->depth == YAML_DEPTH_MAX) {
-        return too_deep(l, &v);
-    }
-    size_t nodes = l->nodes;
-    int rc = count_nodes(l, &v, 1);
-    if (rc == 0) {
-        size_t anchor = anchor_open(l, name);
-        if (is_handed(l, kind, name)) {
-            begin_handing(l);
-        }
-        l->frames[l->depth++] = (struct frame){.state = map ? AT_KEY : IN_LIST,
-                                               .value = v,
-                                               .base = l->n_entries,
-                                               .nodes = nodes,
-                                               .anchor = anchor};
-    }
-    return rc;
+    return open_value(l, &v, name);
 }
 
 static void close_list(struct load *l, struct frame *f)
@@ -672,7 +713,7 @@ static int close_map(struct load *l, struct frame *f)
     return rc;
 }
 
-static int on_close(struct load *l)
+int yaml_close(struct load *l)
 {
     assert(l->depth > 0);
     struct frame *f = &l->frames[l->depth - 1];
@@ -718,7 +759,7 @@ static int on_event(struct load *l, const yaml_event_t *ev)
     case YAML_SEQUENCE_START_EVENT: return on_open(l, ev, VAL_ARRAY);
     case YAML_MAPPING_START_EVENT: return on_open(l, ev, VAL_OBJECT);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT: return on_close(l);
+    case YAML_MAPPING_END_EVENT: return yaml_close(l);
     }
     return 0;
 }
@@ -861,16 +902,8 @@ static int run(struct load *l, yaml_parser_t *p, struct str text)
     return 0;
 }
 
-static int parse_yaml(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
-                      const struct val_items *items, struct val **out, struct err *e)
+static int read_any(struct load *l, struct str text)
 {
-    struct load *l = mem_zero(sizeof *l);
-    l->arena = arena;
-    l->document = arena;
-    l->file = file;
-    l->rules = rules;
-    l->e = e;
-    l->items = items;
     yaml_parser_t p;
     if (!yaml_parser_initialize(&p)) {
         mem_exhausted();
@@ -880,6 +913,35 @@ static int parse_yaml(struct arena *arena, const char *file, struct str text, en
     yaml_parser_set_input_string(&p, text.n == 0 ? none : (const unsigned char *)text.p, text.n);
     int rc = run(l, &p, text);
     yaml_parser_delete(&p);
+    return rc;
+}
+
+/* What a text that was not simple left, so that it can be read from its start. */
+static void start_anew(struct load *l)
+{
+    if (l->handing) {
+        end_handing(l);
+    }
+    l->depth = 0;
+    l->n_entries = 0;
+    l->nodes = 0;
+}
+
+static int parse_yaml(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
+                      const struct val_items *items, struct val **out, struct err *e)
+{
+    struct load *l = mem_zero(sizeof *l);
+    l->arena = arena;
+    l->document = arena;
+    l->file = file;
+    l->rules = rules;
+    l->items = items;
+    int rc = 0;
+    if (rules != YAML_CORE || !yaml_read_simple(l, text)) {
+        start_anew(l);
+        l->e = e; /* mistakes are told by who reads everything */
+        rc = read_any(l, text);
+    }
     if (l->handing) {
         end_handing(l);
     }

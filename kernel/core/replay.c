@@ -404,7 +404,7 @@ static int compare(struct walk *w)
 {
     struct str made = kernel_take_log(w->k);
     while (made.n > 0) {
-        struct str want, have;
+        struct str want = {NULL, 0}, have;
         (void)cut_line(made, 0, &want);
         if (w->number == w->lines_max || !cut_line(w->log, w->at, &have)) {
             buf_add(&w->out->missing, made);

@@ -114,6 +114,7 @@ static void shows_rows_reasons_and_totals(void)
                "14 steps, 3 calls, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
                "61.002 s\n"
                "95% interval of success 9.5% to 90.5%, 2 tasks\n"
+               "cost unpriced, 0.0% of input cached, 0.0% of output reasoning\n"
                "runs/demo\n");
     buf_free(&out.text);
     eval_report_free(r);
@@ -144,6 +145,7 @@ static void leaves_out_the_cost_of_what_has_no_price(void)
                "1 step, 1 call, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
                "61.002 s\n"
                "95% interval of success 0.0% to 79.3%, 1 task\n"
+               "cost unpriced, 0.0% of input cached, 0.0% of output reasoning\n"
                "runs/demo\n");
     buf_free(&out.text);
     eval_report_free(r);
@@ -171,6 +173,45 @@ static void totals_name_each_currency(void)
         r->summary.n_costs = cases[i].n;
         struct sink out = table_of(r, false);
         CU_ASSERT(str_find(buf_str(&out.text), str_of(cases[i].want)) != SIZE_MAX);
+        buf_free(&out.text);
+        eval_report_free(r);
+        buf_free(&file);
+    }
+}
+
+/* What the cost is made of, as far as providers tell, with and without prices. */
+static void cost_stands_with_its_shares(void)
+{
+    static const struct {
+        struct usage usage;
+        bool priced;
+        const char *want; /* the line; NULL = there is none */
+    } cases[] = {
+        {{200, 50, 0, 40, 10},
+         false,
+         "\ncost unpriced, 25.0% of input cached, 25.0% of output reasoning\n"},
+        {{200, 50, 0, 40, -1}, false, "\ncost unpriced, 25.0% of input cached\n"},
+        {{200, -1, 0, 40, -1}, false, NULL},
+        {{200, -1, 0, 40, 1},
+         true,
+         "a passed trial 0.00125 USD, 2.5% of output reasoning, 20.0% of all the judge's\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct buf file = {0};
+        struct eval_report *r = report_of(trials, 1, &file);
+        r->summary.usage = cases[i].usage;
+        if (cases[i].priced) {
+            r->summary.costs[0] = (struct eval_cost){STR("USD"), 1250000};
+            r->summary.judge_costs[0] = (struct eval_cost){STR("USD"), 312500};
+            r->summary.n_costs = r->summary.n_judge_costs = 1;
+            r->summary.judged = 3;
+        } else {
+            r->rows[0].cost_nano = -1;
+        }
+        struct sink out = table_of(r, false);
+        bool any = str_find(buf_str(&out.text), STR("\ncost ")) != SIZE_MAX;
+        CU_ASSERT_EQUAL(any, cases[i].want != NULL);
+        CU_ASSERT(!any || str_find(buf_str(&out.text), str_of(cases[i].want)) != SIZE_MAX);
         buf_free(&out.text);
         eval_report_free(r);
         buf_free(&file);
@@ -278,6 +319,7 @@ static void long_texts_are_cut_with_their_size(void)
 TESTS(table, {"table_shows_rows_reasons_and_totals", shows_rows_reasons_and_totals},
       {"table_leaves_out_the_cost_of_what_has_no_price", leaves_out_the_cost_of_what_has_no_price},
       {"table_totals_name_each_currency", totals_name_each_currency},
+      {"table_cost_stands_with_its_shares", cost_stands_with_its_shares},
       {"table_uses_colours_only_when_asked", colours_only_when_asked},
       {"table_lists_long_runs_in_part", long_runs_are_listed_in_part},
       {"a_line_that_changed_stops_the_report", a_line_that_changed_stops_the_report},

@@ -486,7 +486,129 @@ static void corpus_agrees_with_pyyaml(void)
     globfree(&files);
 }
 
-TESTS(yaml, {"yaml_resolves_scalars_by_the_core_schema", core_scalars},
+/* A value with the places of all that is in it. */
+static void dump(struct buf *out, const struct val *v)
+{
+    buf_fmt(out, "%u:%u %s ", v->line, v->column, val_kind_name(v->kind));
+    switch (v->kind) {
+    case VAL_NULL: break;
+    case VAL_BOOL: buf_addz(out, v->boolean ? "true" : "false"); break;
+    case VAL_NUMBER:
+    case VAL_STRING: buf_add(out, v->text); break;
+    case VAL_ARRAY:
+        for (size_t i = 0; i < v->count; i++) {
+            dump(out, &v->items[i]);
+        }
+        break;
+    case VAL_OBJECT:
+        for (size_t i = 0; i < v->count; i++) {
+            buf_fmt(out, "%u:%u key ", v->members[i].line, v->members[i].column);
+            buf_add(out, v->members[i].key);
+            buf_addz(out, " = ");
+            dump(out, &v->members[i].value);
+        }
+        break;
+    }
+    buf_addz(out, ";\n");
+}
+
+/* The dump of a document, or its error. */
+static void dump_text(struct str text, struct buf *out)
+{
+    struct arena *a = arena_new();
+    struct val *v = NULL;
+    struct err e;
+    buf_clear(out);
+    if (yaml_parse(a, NULL, text, YAML_CORE, &v, &e) == 0) {
+        dump(out, v);
+    } else {
+        buf_fmt(out, "%u:%u %s", e.line, e.column, e.message);
+    }
+    buf_char(out, '\0');
+    arena_free(a);
+}
+
+/* The mark of a document's end behind it makes libyaml read a text that is read without it. */
+static void check_both(struct str text)
+{
+    struct buf marked = {0}, want = {0}, have = {0};
+    buf_add(&marked, text);
+    buf_addz(&marked, "...\n");
+    dump_text(buf_str(&marked), &want);
+    dump_text(text, &have);
+    CHECK_TEXT(have.p, want.p);
+    buf_free(&marked);
+    buf_free(&want);
+    buf_free(&have);
+}
+
+static void simple_texts_are_read_as_by_libyaml(void)
+{
+    static const char *const texts[] = {
+        "a: 1\nb: two words\nc: -3.5\nd: true\ne: null\nf: 0x1F\n",
+        "# head\n\na:\n  b:\n    - 1\n    # between\n\n    - x: y\n      z: w\n  c: d\n",
+        "a:\n- 1\n- b: c\n  d:\n  - e\n  - f: g\nh: i\n",
+        "  a: b\n  c: d\n",
+        "- a\n- 'it''s'\n- \"q\\\"\\\\ \\u00e9\\n\\/\"\n-   b: c\n    d: e\n- {}\n- []\n",
+        "\"a b\": 'x: y # z'\n'c''d': e\n",
+        "a: {b: c, \"d\": [1, 2.5, -x, 'q,', {e: f g}], h: true }\nb: [ a , b ]\n",
+        "a: |\n  one\n   two\n\n  three\n\n\nb: |-\n    x\n   \n    y\nc: |\n  # no comment\nd: "
+        "e\n",
+        "a:\n- |\n  x\n- b: |-\n    y\n  c: d\n",
+        "a: |\n  x\n     \n",
+        "\xc3\xa4: \xe6\x97\xa5\n",
+        "k: \xe6\x97\xa5\xe6\x9c\xac {x}\nl: ['\xe6\x97\xa5', b, {c: \xe6\x97\xa5, d: e}]\n",
+        "a: http://x/y?z#w\nb: a:b\nc: x #y\nd: it's \"so\"\ne: [it's, a-b, a b]\n",
+        "a: b\n  c\nd: e\n",
+        "a: 'b\n  c'\nd: \"e\\\n  f\"\n",
+        "a: >\n  x\n  y\nb: >-\n  z\n",
+        "a:\nb: c\n",
+        "a: &x 1\nb: *x\nc: !!str 2\n<<: {d: e}\n",
+        "a: b\n   # far\nc: d # near\n",
+        "a: |2\n   x\nb: |+\n  y\n\n",
+        "a: .5\nb: .inf x\nc: +1\nd: ~\ne: <b>\nf: -\ng: - x\n",
+        "- - a\n  - b\n-\n  c: d\n- ? e\n",
+        "a: \"\\x41\\U00000042\\ud83d\"\n",
+        "a:b\n",
+        "a: [1, 2\n  , 3]\nb: [a, ]\nc: {d, e: }\n",
+        "a: [\"b\": c]\nd: [e: f]\ng: {\"h\":i}\n",
+        "a: b\na: c\n",
+        "a: |\n\n  x\n",
+        "a: \xc2\x85 b\nc: d\xe2\x80\xa8z\n",
+        "a:\n    b: c\n  d: e\n",
+        "- a\nb: c\n",
+        "- a: b\n c: d\n",
+        "a: - b\n",
+        "a: .inf\n",
+    };
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        check_both(str_of(texts[i]));
+    }
+}
+
+static void shipped_files_are_read_as_by_libyaml(void)
+{
+    static const char *const folders[] = {"goldens/*",       "goldens/*/*", "cassettes/*/*",
+                                          "cassettes/*/*/*", "fakellm/*/*", "ci/*/*"};
+    struct buf text = {.max = 0};
+    glob_t files = {0};
+    for (size_t i = 0; i < COUNT(folders); i++) {
+        char pattern[NOTE_BYTES];
+        snprintf(pattern, sizeof pattern, "%s/%s.yaml", SOURCE_DIR, folders[i]);
+        (void)glob(pattern, i == 0 ? 0 : GLOB_APPEND, NULL, &files); /* a folder may have none */
+    }
+    CU_ASSERT(files.gl_pathc > 40);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        CU_ASSERT(read_file(files.gl_pathv[i], &text));
+        check_both(buf_str(&text));
+    }
+    globfree(&files);
+    buf_free(&text);
+}
+
+TESTS(yaml, {"yaml_simple_texts_are_read_as_by_libyaml", simple_texts_are_read_as_by_libyaml},
+      {"yaml_shipped_files_are_read_as_by_libyaml", shipped_files_are_read_as_by_libyaml},
+      {"yaml_resolves_scalars_by_the_core_schema", core_scalars},
       {"yaml_resolves_scalars_as_pyyaml_does", pyyaml_scalars},
       {"yaml_obeys_and_refuses_tags", tags}, {"yaml_marks_binary_strings", binary_is_marked},
       {"yaml_expands_aliases_and_merges", aliases_and_merges},
