@@ -91,7 +91,7 @@ static int read_filters(const struct eval_options *o, struct plan *p, struct err
     return rc;
 }
 
-static bool has_tag(const struct golden_task *task, struct str tag)
+static bool has_tag(const struct golden_entry *task, struct str tag)
 {
     for (size_t i = 0; i < task->n_tags; i++) {
         if (str_eq(task->tags[i], tag)) {
@@ -103,7 +103,7 @@ static bool has_tag(const struct golden_task *task, struct str tag)
 
 /* Whether each --filter holds: one of its tags, where it names some, and none that it leaves out.
  * Marks the tags that are found. */
-static bool fits_filters(struct plan *p, const struct golden_task *task)
+static bool fits_filters(struct plan *p, const struct golden_entry *task)
 {
     bool fits = true, some = true;
     for (size_t i = 0; i < p->n_tags; i++) {
@@ -132,7 +132,7 @@ int plan_read_choice(const struct eval_options *o, struct plan *p, struct err *e
     return rc != 0 ? rc : read_filters(o, p, e);
 }
 
-bool plan_chooses(struct plan *p, const struct golden_task *task)
+bool plan_chooses(struct plan *p, const struct golden_entry *task)
 {
     bool fits = fits_filters(p, task);
     return is_named(p, task->id) && fits;
@@ -144,13 +144,13 @@ static size_t list_tags(const struct plan *p, struct str tags[TAGS_SHOWN])
     size_t n = 0;
     for (size_t s = 0; s < p->n_sets; s++) {
         for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
-            const struct golden_task *task = &p->sets[s]->tasks[i];
-            for (size_t t = 0; t < task->n_tags && n < TAGS_SHOWN; t++) {
+            struct golden_entry task = golden_entry(p->sets[s], i);
+            for (size_t t = 0; t < task.n_tags && n < TAGS_SHOWN; t++) {
                 size_t at = 0;
-                while (at < n && !str_eq(tags[at], task->tags[t])) {
+                while (at < n && !str_eq(tags[at], task.tags[t])) {
                     at++;
                 }
-                tags[at] = task->tags[t];
+                tags[at] = task.tags[t];
                 n = at == n ? n + 1 : n;
             }
         }
@@ -212,7 +212,7 @@ static int unknown_task(const struct plan *p, struct str id, struct err *e)
     n = 0;
     for (size_t s = 0; s < p->n_sets; s++) {
         for (size_t i = 0; i < p->sets[s]->n_tasks; i++) {
-            ids[n++] = arena_cstr(scratch, p->sets[s]->tasks[i].id);
+            ids[n++] = arena_cstr(scratch, golden_entry(p->sets[s], i).id);
         }
     }
     const char *close = text_closest(id, ids, n);

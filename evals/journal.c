@@ -28,8 +28,9 @@ static struct identity *list_identities(const struct plan *plan)
     struct identity *list = mem_alloc((plan->n + 1) * sizeof *list);
     for (size_t i = 0; i < plan->n; i++) {
         const struct plan_item *item = &plan->items[i];
-        list[i] = (struct identity){
-            item->task->id, plan->n_models > 1 ? item->model->label : STR(""), item->trial, i};
+        list[i] =
+            (struct identity){plan_task(plan, item).id,
+                              plan->n_models > 1 ? item->model->label : STR(""), item->trial, i};
     }
     qsort(list, plan->n, sizeof *list, by_identity);
     return list;

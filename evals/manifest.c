@@ -36,40 +36,19 @@ static bool add_count(cJSON *object, const char *key, int64_t n)
                  : cJSON_AddNumberToObject(object, key, (double)n) != NULL;
 }
 
-/* A hash of the set's file, or one of the hashes of all files where it includes others. */
-static int hash_set(const struct golden_set *set, uint64_t *out, struct err *e)
-{
-    int rc = 0;
-    *out = 0;
-    for (size_t i = 0; rc == 0 && i < set->n_files; i++) {
-        struct arena *scratch = arena_new();
-        struct str text = {0};
-        rc = file_read(scratch, set->files[i], FILE_BYTES_MAX, &text, e);
-        *out = hash64(*out, text);
-        arena_free(scratch);
-    }
-    return rc;
-}
-
-static int add_set(cJSON *sets, const struct golden_set *set, bool *good, struct err *e)
+static bool add_set(cJSON *sets, const struct golden_set *set)
 {
     struct arena *scratch = arena_new();
-    uint64_t hash = 0;
-    int rc = hash_set(set, &hash, e);
-    if (rc == 0) {
-        cJSON *item = cJSON_CreateObject();
-        bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
-                    add_text(item, "path", set->path) &&
-                    add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, hash).p) &&
-                    add_count(item, "tasks", (int64_t)set->n_tasks) &&
-                    cJSON_AddItemToArray(sets, item);
-        if (!made) {
-            cJSON_Delete(item);
-        }
-        *good = *good && made;
+    cJSON *item = cJSON_CreateObject();
+    bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
+                add_text(item, "path", set->path) &&
+                add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, set->hash).p) &&
+                add_count(item, "tasks", (int64_t)set->n_tasks) && cJSON_AddItemToArray(sets, item);
+    if (!made) {
+        cJSON_Delete(item);
     }
     arena_free(scratch);
-    return rc;
+    return made;
 }
 
 /* ---- files besides the sets ---- */
@@ -269,10 +248,10 @@ static int fill(const struct eval_options *o, const struct plan *plan, cJSON *ro
     int rc = 0;
     *good = add_count(root, "version", 1) && add_text(root, "assay", o->version);
     cJSON *sets = cJSON_AddArrayToObject(root, "sets");
-    for (size_t i = 0; rc == 0 && i < plan->n_sets; i++) {
-        rc = add_set(sets, plan->sets[i], good, e);
+    for (size_t i = 0; *good && i < plan->n_sets; i++) {
+        *good = add_set(sets, plan->sets[i]);
     }
-    rc = rc != 0 ? rc : add_inputs(root, o, plan, good, e);
+    rc = add_inputs(root, o, plan, good, e);
     *good = *good && sets != NULL && add_source(root, o, plan) && add_trials(root, o, plan);
     return rc;
 }
@@ -323,15 +302,14 @@ int manifest_judged(const char *path, struct str text, struct golden_set *const 
     cJSON *root = cJSON_ParseWithLength(text.p, text.n);
     cJSON *list = cJSON_CreateArray();
     bool good = root != NULL && list != NULL;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = add_set(list, sets[i], &good, e);
+    for (size_t i = 0; good && i < n; i++) {
+        good = add_set(list, sets[i]);
     }
-    bool placed = rc == 0 && good && cJSON_ReplaceItemInObjectCaseSensitive(root, "sets", list);
+    bool placed = good && cJSON_ReplaceItemInObjectCaseSensitive(root, "sets", list);
     if (!placed) {
         cJSON_Delete(list);
     }
-    rc = rc != 0 ? rc : print(placed ? root : NULL, path, e);
+    int rc = print(placed ? root : NULL, path, e);
     cJSON_Delete(root);
     return rc;
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SCRIPTS_FIRST = 16 };
+
 /* ---- options ---- */
 
 static int check_options(const struct eval_options *o, struct err *e)
@@ -35,7 +37,7 @@ static int check_models(const struct plan *p, struct err *e)
             return err_set(e, ERR_USAGE,
                            "no model is named: give --model NAME, set MODEL, or name the models "
                            "that the set is run with in it (%s: `models: [NAME]`)",
-                           p->items[i].set->path);
+                           p->sets[p->items[i].set]->path);
         }
     }
     return 0;
@@ -59,32 +61,38 @@ static int check_source_options(const struct eval_options *o, const struct plan 
 
 /* ---- names ---- */
 
+/* The first item of a task. */
+struct named {
+    struct str id;
+    const struct plan_item *item;
+};
+
 /* Ids become file names, and some file systems do not tell capitals apart. */
 static int by_id(const void *a, const void *b)
 {
-    const struct plan_item *x = a;
-    const struct plan_item *y = b;
-    return str_cmp_nocase(x->task->id, y->task->id);
+    const struct named *x = a;
+    const struct named *y = b;
+    return str_cmp_nocase(x->id, y->id);
 }
 
-/* `sorted` holds one item a task. */
-static int check_clashes(const struct plan_item *sorted, size_t n, struct err *e)
+/* `sorted` holds each task once. */
+static int check_clashes(const struct plan *p, const struct named *sorted, size_t n, struct err *e)
 {
     for (size_t i = 1; i < n; i++) {
-        const struct plan_item *a = &sorted[i - 1];
-        const struct plan_item *b = &sorted[i];
-        if (by_id(a, b) == 0) {
-            return err_at(e, ERR_INPUT, b->task->path, b->task->line, b->task->column,
+        if (by_id(&sorted[i - 1], &sorted[i]) == 0) {
+            struct golden_entry a = plan_task(p, sorted[i - 1].item);
+            struct golden_entry b = plan_task(p, sorted[i].item);
+            return err_at(e, ERR_INPUT, b.path, b.line, b.column,
                           "the task %.*s is also in %s (line %u): expected ids that are unique "
                           "among the sets of one run; rename one or run the sets apart",
-                          STR_FMT(b->task->id), a->task->path, a->task->line);
+                          STR_FMT(b.id), a.path, a.line);
         }
     }
     return 0;
 }
 
 /* The cassette of trial 2 of `a` is a.2.yaml, which is also that of a task called a.2. */
-static int check_cassette_names(const struct plan *p, const struct plan_item *sorted, size_t n,
+static int check_cassette_names(const struct plan *p, const struct named *sorted, size_t n,
                                 struct err *e)
 {
     int rc = 0;
@@ -94,19 +102,24 @@ static int check_cassette_names(const struct plan *p, const struct plan_item *so
         if (item->trial < 2 || item->model != p->items[0].model) {
             continue;
         }
-        struct golden_task task = {
-            .id = arena_printf(scratch, "%.*s.%" PRId64, STR_FMT(item->task->id), item->trial)};
-        struct plan_item key = {.task = &task};
-        const struct plan_item *other = bsearch(&key, sorted, n, sizeof *sorted, by_id);
-        if (other != NULL) {
-            rc = err_at(e, ERR_INPUT, other->task->path, other->task->line, other->task->column,
+        struct str id = plan_task(p, item).id;
+        struct named key = {arena_printf(scratch, "%.*s.%" PRId64, STR_FMT(id), item->trial), item};
+        const struct named *found = bsearch(&key, sorted, n, sizeof *sorted, by_id);
+        if (found != NULL) {
+            struct golden_entry other = plan_task(p, found->item);
+            rc = err_at(e, ERR_INPUT, other.path, other.line, other.column,
                         "the task %.*s and trial %" PRId64 " of the task %.*s would share a "
                         "cassette: rename one of them",
-                        STR_FMT(task.id), item->trial, STR_FMT(item->task->id));
+                        STR_FMT(key.id), item->trial, STR_FMT(id));
         }
     }
     arena_free(scratch);
     return rc;
+}
+
+struct golden_entry plan_task(const struct plan *p, const struct plan_item *item)
+{
+    return golden_entry(p->sets[item->set], item->task);
 }
 
 const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena)
@@ -116,7 +129,7 @@ const char *plan_trace(const struct plan *p, const struct plan_item *item, struc
     if (p->n_models > 1) {
         buf_fmt(&name, "%.*s--", STR_FMT(item->model->file));
     }
-    buf_add(&name, item->task->id);
+    buf_add(&name, plan_task(p, item).id);
     if (p->several) {
         buf_fmt(&name, ".%" PRId64, item->trial);
     }
@@ -126,9 +139,10 @@ const char *plan_trace(const struct plan *p, const struct plan_item *item, struc
     return made;
 }
 
-const char *plan_cassette(const struct plan_item *item, const char *mark, struct arena *arena)
+const char *plan_cassette(const struct plan *p, const struct plan_item *item, const char *mark,
+                          struct arena *arena)
 {
-    struct str id = item->task->id;
+    struct str id = plan_task(p, item).id;
     struct str name = item->trial > 1 ? arena_printf(arena, "%.*s.%" PRId64 "%s.yaml", STR_FMT(id),
                                                      item->trial, mark)
                                       : arena_printf(arena, "%.*s%s.yaml", STR_FMT(id), mark);
@@ -137,7 +151,7 @@ const char *plan_cassette(const struct plan_item *item, const char *mark, struct
 
 /* ---- tasks ---- */
 
-static int64_t trials_of(const struct eval_options *o, const struct golden_task *task)
+static int64_t trials_of(const struct eval_options *o, const struct golden_entry *task)
 {
     int64_t n = o->trials > 0 ? o->trials : task->trials;
     return n > 0 ? n : 1;
@@ -148,10 +162,11 @@ static int count_items(const struct eval_options *o, struct plan *p, size_t *tas
     for (size_t s = 0; s < p->n_sets; s++) {
         const struct golden_set *set = p->sets[s];
         for (size_t i = 0; i < set->n_tasks; i++) {
-            if (!plan_chooses(p, &set->tasks[i])) {
+            struct golden_entry task = golden_entry(set, i);
+            if (!plan_chooses(p, &task)) {
                 continue;
             }
-            int64_t trials = trials_of(o, &set->tasks[i]);
+            int64_t trials = trials_of(o, &task);
             size_t models = p->of_set[s].n;
             if (trials > EVAL_TRIALS_MAX ||
                 p->n + (size_t)trials * models > (size_t)EVAL_TRIALS_MAX) {
@@ -167,29 +182,28 @@ static int count_items(const struct eval_options *o, struct plan *p, size_t *tas
 }
 
 /* All trials of one task, model by model. */
-static size_t list_task(struct plan *p, size_t s, const struct golden_task *task, int64_t trials,
-                        size_t n)
+static size_t list_task(struct plan *p, size_t s, size_t task, int64_t trials, size_t n)
 {
     for (size_t m = 0; m < p->of_set[s].n; m++) {
         for (int64_t t = 1; t <= trials; t++) {
-            p->items[n++] = (struct plan_item){p->sets[s], task, p->of_set[s].at[m], t};
+            p->items[n++] = (struct plan_item){p->of_set[s].at[m], t, (uint32_t)s, (uint32_t)task};
         }
     }
     return n;
 }
 
-/* Fills the items, and `first` with the first item of each task. */
-static void list_items(const struct eval_options *o, struct plan *p, struct plan_item *first)
+/* Fills the items, and `first` with each task. */
+static void list_items(const struct eval_options *o, struct plan *p, struct named *first)
 {
     size_t n = 0;
     size_t tasks = 0;
     for (size_t s = 0; s < p->n_sets; s++) {
         const struct golden_set *set = p->sets[s];
         for (size_t i = 0; i < set->n_tasks; i++) {
-            const struct golden_task *task = &set->tasks[i];
-            if (plan_chooses(p, task)) {
-                first[tasks++] = (struct plan_item){set, task, p->of_set[s].at[0], 1};
-                n = list_task(p, s, task, trials_of(o, task), n);
+            struct golden_entry task = golden_entry(set, i);
+            if (plan_chooses(p, &task)) {
+                first[tasks++] = (struct named){task.id, &p->items[n]};
+                n = list_task(p, s, i, trials_of(o, &task), n);
             }
         }
     }
@@ -199,6 +213,10 @@ static void list_script(struct plan *p, const char *path)
 {
     const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
     if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
+        if (p->n_scripts == p->cap_scripts) {
+            p->cap_scripts = p->cap_scripts == 0 ? SCRIPTS_FIRST : 2 * p->cap_scripts;
+            p->scripts = mem_grow(p->scripts, p->cap_scripts * sizeof *p->scripts);
+        }
         p->scripts[p->n_scripts++] = path;
     }
 }
@@ -207,12 +225,11 @@ static void list_script(struct plan *p, const char *path)
  * theirs. */
 static void list_scripts(const struct eval_options *o, struct plan *p)
 {
-    p->scripts = arena_array(p->arena, 2 * p->n, sizeof *p->scripts);
     for (size_t i = 0; o->source == EVAL_FAKE && i < p->n; i++) {
-        const struct golden_judge *judge = p->items[i].task->judge;
-        list_script(p, plan_script(o, p->items[i].task));
-        if (judge != NULL && golden_answer_rubric(p->items[i].task->expect.answer) != NULL) {
-            list_script(p, judge->fake);
+        struct golden_entry task = plan_task(p, &p->items[i]);
+        list_script(p, plan_script(o, task.fake));
+        if (task.judge != NULL && task.rubric) {
+            list_script(p, task.judge->fake);
         }
     }
 }
@@ -223,10 +240,11 @@ static int keep_shard(const struct eval_options *o, struct plan *p, struct err *
 {
     size_t n = 0;
     int64_t task = -1;
-    const struct golden_task *last = NULL;
+    struct plan_item last = {0};
     for (size_t i = 0; i < p->n; i++) {
-        task += p->items[i].task != last;
-        last = p->items[i].task;
+        bool same = i > 0 && p->items[i].set == last.set && p->items[i].task == last.task;
+        task += same ? 0 : 1;
+        last = p->items[i];
         if (task % o->shards == o->shard - 1) {
             p->items[n++] = p->items[i];
         }
@@ -249,38 +267,39 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
         return rc;
     }
     p->items = arena_array(p->arena, p->n, sizeof *p->items);
-    struct plan_item *sorted = arena_array(p->arena, tasks, sizeof *sorted);
+    struct named *sorted = mem_alloc(tasks * sizeof *sorted);
     list_items(o, p, sorted);
     list_scripts(o, p);
     qsort(sorted, tasks, sizeof *sorted, by_id);
-    rc = check_clashes(sorted, tasks, e);
+    rc = check_clashes(p, sorted, tasks, e);
     if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
         rc = check_cassette_names(p, sorted, tasks, e);
     }
+    free(sorted);
     return rc == 0 && o->shards > 0 ? keep_shard(o, p, e) : rc;
 }
 
 /* ---- what the source needs ---- */
 
-const char *plan_script(const struct eval_options *o, const struct golden_task *task)
+const char *plan_script(const struct eval_options *o, const char *fake)
 {
-    return o->script != NULL ? o->script : task->fake;
+    return o->script != NULL ? o->script : fake;
 }
 
 /* checked: the script that was looked at last, which tasks in a row may share; may be NULL */
 static int check_script(const struct eval_options *o, const struct plan *p,
                         const struct plan_item *item, const char **checked, struct err *e)
 {
-    const struct golden_task *task = item->task;
-    const char *path = plan_script(o, task);
+    struct golden_entry task = plan_task(p, item);
+    const char *path = plan_script(o, task.fake);
     if (item->trial > 1 || (*checked != NULL && path != NULL && strcmp(*checked, path) == 0)) {
         return 0;
     }
     if (path == NULL) {
-        return err_at(e, ERR_INPUT, item->task->path, task->line, task->column,
+        return err_at(e, ERR_INPUT, task.path, task.line, task.column,
                       "the task %.*s has no script to play: expected `fake: FILE`, or run the set "
                       "with --replay or a model",
-                      STR_FMT(task->id));
+                      STR_FMT(task.id));
     }
     struct shared_script *script = NULL;
     int rc = scripts_get(p->loaded, path, &script, e);
@@ -289,17 +308,17 @@ static int check_script(const struct eval_options *o, const struct plan *p,
     return rc;
 }
 
-static int check_recording(const struct eval_options *o, const struct plan_item *item,
-                           struct err *e)
+static int check_recording(const struct eval_options *o, const struct plan *p,
+                           const struct plan_item *item, struct err *e)
 {
     struct arena *scratch = arena_new();
-    const char *path = plan_cassette(item, "", scratch);
-    struct str id = item->task->id;
+    const char *path = plan_cassette(p, item, "", scratch);
+    struct golden_entry task = plan_task(p, item);
     int rc = 0;
-    if (str_ends(id, ".failed")) {
-        rc = err_at(e, ERR_INPUT, item->task->path, item->task->line, item->task->column,
+    if (str_ends(task.id, ".failed")) {
+        rc = err_at(e, ERR_INPUT, task.path, task.line, task.column,
                     "the id %.*s is the name that a failed recording gets; rename the task",
-                    STR_FMT(id));
+                    STR_FMT(task.id));
     } else if (o->how.mode == CASSETTE_NEW && path_exists(path)) {
         rc = err_at(e, ERR_EXISTS, path, 0, 0,
                     "exists already and is not overwritten; --mode once records only what has no "
@@ -310,15 +329,26 @@ static int check_recording(const struct eval_options *o, const struct plan_item 
 }
 
 /* Whether a trial is only replayed. */
-static bool is_replayed(const struct eval_options *o, const struct plan_item *item)
+static bool is_replayed(const struct eval_options *o, const struct plan *p,
+                        const struct plan_item *item)
 {
     if (o->source != EVAL_RECORD || o->how.mode != CASSETTE_ONCE) {
         return o->source == EVAL_REPLAY;
     }
     struct arena *scratch = arena_new();
-    bool there = path_exists(plan_cassette(item, "", scratch));
+    bool there = path_exists(plan_cassette(p, item, "", scratch));
     arena_free(scratch);
     return there;
+}
+
+/* A list of tools that stands in the task. */
+static int check_own_programs(const struct plan *p, const struct plan_item *item, struct err *e)
+{
+    struct golden_task *task = NULL;
+    int rc = golden_task_load(p->sets[item->set], item->task, &task, e);
+    rc = rc != 0 ? rc : toolset_programs(task->tools, e);
+    golden_task_free(task);
+    return rc;
 }
 
 /* A replay starts no commands. Tasks in a row mostly share their tools. */
@@ -327,9 +357,10 @@ static int check_programs(const struct eval_options *o, const struct plan *p, st
     const struct toolset *checked = NULL;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < p->n; i++) {
-        const struct toolset *tools = p->items[i].task->tools;
-        if (tools != NULL && tools != checked && !is_replayed(o, &p->items[i])) {
-            rc = toolset_programs(tools, e);
+        const struct plan_item *item = &p->items[i];
+        const struct toolset *tools = plan_task(p, item).tools;
+        if ((tools == NULL || tools != checked) && !is_replayed(o, p, item)) {
+            rc = tools == NULL ? check_own_programs(p, item, e) : toolset_programs(tools, e);
             checked = tools;
         }
     }
@@ -341,12 +372,12 @@ static int read_agent(const struct eval_options *o, struct plan *p, struct err *
 {
     int rc = o->agent == NULL ? 0 : agent_command_read(o->agent, p->arena, &p->agent, e);
     for (size_t i = 0; rc == 0 && o->agent != NULL && i < p->n; i++) {
-        const struct plan_item *item = &p->items[i];
-        if (item->task->n_turns > 1) {
-            rc = err_at(e, ERR_INPUT, item->set->path, item->task->line, item->task->column,
+        struct golden_entry task = plan_task(p, &p->items[i]);
+        if (task.n_turns > 1) {
+            rc = err_at(e, ERR_INPUT, task.path, task.line, task.column,
                         "the task %.*s has %zu turns: a program under --agent gets one prompt and "
                         "ends; leave the task out (--task, --filter), or give it one turn",
-                        STR_FMT(item->task->id), item->task->n_turns);
+                        STR_FMT(task.id), task.n_turns);
         }
     }
     return rc;
@@ -366,7 +397,7 @@ int plan_check(const struct eval_options *o, struct plan *p, struct err *e)
         if (o->source == EVAL_FAKE) {
             rc = check_script(o, p, &p->items[i], &checked, e);
         } else if (o->source == EVAL_RECORD) {
-            rc = check_recording(o, &p->items[i], e);
+            rc = check_recording(o, p, &p->items[i], e);
         }
     }
     return rc != 0 ? rc : plan_check_judges(o, p, e);
@@ -376,7 +407,7 @@ static int load_sets(const struct eval_options *o, struct plan *p, struct err *e
 {
     p->sets = arena_array(p->arena, o->n_sets, sizeof(struct golden_set *));
     for (size_t i = 0; i < o->n_sets; i++) {
-        int rc = golden_load(o->sets[i], &p->sets[i], e);
+        int rc = golden_open(o->sets[i], &p->sets[i], e);
         if (rc != 0) {
             return rc;
         }
@@ -405,6 +436,7 @@ void plan_free(struct plan *p)
         golden_free(p->sets[i]);
     }
     toolset_free(p->no_tools);
+    free(p->scripts);
     scripts_free(p->loaded);
     arena_free(p->arena);
     *p = (struct plan){0};

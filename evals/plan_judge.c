@@ -4,10 +4,8 @@
 
 #include <string.h>
 
-bool plan_judge(const struct eval_options *o, const struct golden_task *task,
-                struct plan_judge *out)
+bool plan_judge(const struct eval_options *o, const struct golden_judge *j, struct plan_judge *out)
 {
-    const struct golden_judge *j = task->judge;
     *out = (struct plan_judge){.model = str_of(o->judge)};
     if (j != NULL) {
         out->model = o->judge != NULL ? out->model : j->model;
@@ -17,19 +15,39 @@ bool plan_judge(const struct eval_options *o, const struct golden_task *task,
     return out->model.n > 0;
 }
 
-/* checked: the script that was looked at last; NULL = none */
-static int check_script(const struct golden_task *task, const struct val *rubric,
-                        const struct plan_judge *judge, const char **checked, struct err *e)
+/* A mistake at the first rubric of the item's task. */
+static int fail_at_rubric(const struct plan *p, const struct plan_item *item, struct err *e,
+                          const char *message)
 {
-    const struct golden_judge *j = task->judge;
-    struct fake_script *script = NULL;
-    if (judge->script == NULL) {
-        const struct val *at = j == NULL ? rubric : j->at;
-        return err_at(e, ERR_INPUT, j == NULL ? task->path : j->path, at->line, at->column,
-                      "with --fake a script plays the judge too: write `judge: {model: %.*s, fake: "
-                      "FILE}` at the top of the set",
-                      STR_FMT(judge->model));
+    struct golden_task *task = NULL;
+    int rc = golden_task_load(p->sets[item->set], item->task, &task, e);
+    if (rc == 0) {
+        const struct val *rubric = golden_answer_rubric(task->expect.answer);
+        rc = err_at(e, ERR_INPUT, task->path, rubric->line, rubric->column, "%s", message);
     }
+    golden_task_free(task);
+    return rc;
+}
+
+static int no_script(const struct plan *p, const struct plan_item *item,
+                     const struct golden_judge *j, const struct plan_judge *judge, struct err *e)
+{
+    struct buf message = {0};
+    buf_fmt(&message,
+            "with --fake a script plays the judge too: write `judge: {model: %.*s, fake: FILE}` at "
+            "the top of the set",
+            STR_FMT(judge->model));
+    buf_char(&message, '\0');
+    int rc = j == NULL ? fail_at_rubric(p, item, e, message.p)
+                       : err_at(e, ERR_INPUT, j->path, j->at->line, j->at->column, "%s", message.p);
+    buf_free(&message);
+    return rc;
+}
+
+/* checked: the script that was looked at last; NULL = none */
+static int check_script(const struct plan_judge *judge, const char **checked, struct err *e)
+{
+    struct fake_script *script = NULL;
     if (*checked != NULL && strcmp(*checked, judge->script) == 0) {
         return 0;
     }
@@ -42,19 +60,19 @@ static int check_script(const struct golden_task *task, const struct val *rubric
 static int check_judge(const struct eval_options *o, struct plan *p, const struct plan_item *item,
                        const char **checked, struct err *e)
 {
-    const struct golden_task *task = item->task;
-    const struct val *rubric = golden_answer_rubric(task->expect.answer);
+    struct golden_entry task = plan_task(p, item);
     struct plan_judge judge;
-    if (rubric == NULL) {
+    if (!task.rubric) {
         return 0;
     }
-    if (!plan_judge(o, task, &judge)) {
-        return err_at(e, ERR_INPUT, task->path, rubric->line, rubric->column,
-                      "nobody judges this rubric: write `judge: MODEL` at the top of the set, or "
-                      "give --judge MODEL");
+    if (!plan_judge(o, task.judge, &judge)) {
+        return fail_at_rubric(p, item, e,
+                              "nobody judges this rubric: write `judge: MODEL` at the top of the "
+                              "set, or give --judge MODEL");
     }
     if (o->source == EVAL_FAKE) {
-        return check_script(task, rubric, &judge, checked, e);
+        return judge.script == NULL ? no_script(p, item, task.judge, &judge, e)
+                                    : check_script(&judge, checked, e);
     }
     struct plan_model asked = {.provider =
                                    judge.provider.n > 0 ? judge.provider : item->model->provider};

@@ -14,8 +14,9 @@
 enum { RUBRIC_CHARS = 120, TRACE_BYTES_MAX = 1 << 30 };
 
 struct named_task {
-    struct str set;
-    const struct golden_task *task;
+    struct str id;
+    struct golden_set *set;
+    size_t task; /* which one of it */
 };
 
 struct rescoring {
@@ -24,8 +25,10 @@ struct rescoring {
     size_t n_sets;
     struct named_task *tasks; /* sorted */
     size_t n_tasks;
-    struct arena *arena;   /* of the sets and tasks */
-    struct arena *scratch; /* of the trial that is looked at */
+    const struct named_task *named; /* the one that is loaded: trials of a task stand in a row */
+    struct golden_task *task;       /* that; NULL = none is */
+    struct arena *arena;            /* of the sets and tasks */
+    struct arena *scratch;          /* of the trial that is looked at */
     struct file_writer *to;
     struct buf line;  /* that is written */
     uint64_t written; /* bytes of the new results */
@@ -38,7 +41,7 @@ static int by_task(const void *a, const void *b)
 {
     const struct named_task *x = a;
     const struct named_task *y = b;
-    return str_cmp(x->task->id, y->task->id);
+    return str_cmp(x->id, y->id);
 }
 
 static int load_sets(struct rescoring *r, const char *const *sets, size_t n, struct err *e)
@@ -49,13 +52,14 @@ static int load_sets(struct rescoring *r, const char *const *sets, size_t n, str
     r->sets = arena_array(r->arena, count, sizeof *r->sets);
     for (; rc == 0 && r->n_sets < count; r->n_sets += rc == 0) {
         const char *path = n > 0 ? sets[r->n_sets] : r->run->sets[r->n_sets].path.p;
-        rc = golden_load(path, &r->sets[r->n_sets], e);
+        rc = golden_open(path, &r->sets[r->n_sets], e);
         tasks += rc == 0 ? r->sets[r->n_sets]->n_tasks : 0;
     }
     r->tasks = arena_array(r->arena, tasks, sizeof *r->tasks);
     for (size_t s = 0; rc == 0 && s < r->n_sets; s++) {
-        for (size_t i = 0; i < r->sets[s]->n_tasks; i++) {
-            r->tasks[r->n_tasks++] = (struct named_task){r->sets[s]->name, &r->sets[s]->tasks[i]};
+        struct golden_set *set = r->sets[s];
+        for (size_t i = 0; i < set->n_tasks; i++) {
+            r->tasks[r->n_tasks++] = (struct named_task){golden_entry(set, i).id, set, i};
         }
     }
     qsort(r->tasks, r->n_tasks, sizeof *r->tasks, by_task);
@@ -64,9 +68,22 @@ static int load_sets(struct rescoring *r, const char *const *sets, size_t n, str
 
 static const struct named_task *find_task(const struct rescoring *r, struct str id)
 {
-    struct golden_task wanted = {.id = id};
-    struct named_task key = {.task = &wanted};
+    struct named_task key = {.id = id};
     return bsearch(&key, r->tasks, r->n_tasks, sizeof key, by_task);
+}
+
+/* Loads the task in place of the one before it. */
+static int load_task(struct rescoring *r, const struct named_task *named, struct err *e)
+{
+    if (named == r->named) {
+        return 0;
+    }
+    golden_task_free(r->task);
+    r->task = NULL;
+    r->named = NULL;
+    int rc = golden_task_load(named->set, named->task, &r->task, e);
+    r->named = rc == 0 ? named : NULL;
+    return rc;
 }
 
 /* ---- traces ---- */
@@ -178,16 +195,15 @@ static void keep_script(const struct eval_verdict *old, struct arena *arena, str
     v->scores.success = false;
 }
 
-static void keep_run(struct rescoring *r, const struct named_task *named,
-                     const struct call_list *calls, struct eval_trial *t)
+static void keep_run(struct rescoring *r, const struct call_list *calls, struct eval_trial *t)
 {
-    const struct golden_task *task = named->task;
+    const struct golden_task *task = r->task;
     t->n_calls = calls->n;
     t->calls = arena_array(r->scratch, calls->n, sizeof *t->calls);
     if (calls->n > 0) {
         memcpy(t->calls, calls->at, calls->n * sizeof *t->calls);
     }
-    t->set = arena_cstr(r->scratch, named->set);
+    t->set = arena_cstr(r->scratch, r->named->set->name);
     t->file = task->path;
     t->line = task->line;
     t->tags = task->tags;
@@ -207,8 +223,9 @@ static void lacks_verdict(struct rescoring *r, struct str rubric, struct eval_tr
     t->verdict = (struct eval_verdict){.outcome = EVAL_ERROR, .scores = {.trajectory = -1}};
 }
 
-static void judge_again(struct rescoring *r, const struct golden_task *task, struct eval_trial *t)
+static void judge_again(struct rescoring *r, struct eval_trial *t)
 {
+    const struct golden_task *task = r->task;
     struct eval_verdict old = t->verdict;
     const struct eval_judged *j = &t->judged;
     struct eval_run run = {
@@ -234,8 +251,7 @@ static int missing_trace(const struct eval_trial *t, const char *path, struct er
                   t->trial, STR_FMT(t->task));
 }
 
-static int judge_trace(struct rescoring *r, const struct named_task *named, struct eval_trial *t,
-                       struct err *e)
+static int judge_trace(struct rescoring *r, struct eval_trial *t, struct err *e)
 {
     const char *dir = r->run->report->out;
     struct call_list calls = {NULL, 0, 0};
@@ -249,11 +265,11 @@ static int judge_trace(struct rescoring *r, const struct named_task *named, stru
     if (rc == ERR_NOT_FOUND) {
         return missing_trace(t, path, e);
     }
-    rc = rc != 0 ? rc : read_trace(path, log, named->task, r->scratch, &calls, &result, e);
+    rc = rc != 0 ? rc : read_trace(path, log, r->task, r->scratch, &calls, &result, e);
     if (rc == 0) {
         t->result = result;
-        keep_run(r, named, &calls, t);
-        judge_again(r, named->task, t);
+        keep_run(r, &calls, t);
+        judge_again(r, t);
         rc = t->verdict.outcome != EVAL_NONE
                  ? 0
                  : err_at(e, ERR_INPUT, path, 0, 0,
@@ -275,7 +291,8 @@ static int rescore_trial(struct rescoring *r, struct eval_trial *t, struct err *
                        "has it with --set",
                        STR_FMT(t->task), r->run->report->out);
     }
-    return judge_trace(r, named, t, e);
+    int rc = load_task(r, named, e);
+    return rc != 0 ? rc : judge_trace(r, t, e);
 }
 
 /* ---- the run ---- */
@@ -407,6 +424,7 @@ int run_rescore(const char *dir, const char *const *sets, size_t n_sets, int64_t
             *changed = r.changed;
         }
     }
+    golden_task_free(r.task);
     for (size_t i = 0; i < r.n_sets; i++) {
         golden_free(r.sets[i]);
     }

@@ -331,7 +331,7 @@ static int on_line(void *ctx, size_t item, const struct eval_trial *t, struct st
     struct eval_row *row = &r->report->rows[item];
     struct eval_trial own = *t;
     (void)e;
-    own.file = r->plan.items[item].task->path;
+    own.file = plan_task(&r->plan, &r->plan.items[item]).path;
     r->left += is_settled(r, item) ? 1 : 0;
     report_fill_row(r->report, &own, text, at, row);
     r->left -= is_settled(r, item) ? 1 : 0;
@@ -348,7 +348,7 @@ static int on_result(void *ctx, size_t item, const struct eval_trial *t, struct 
     struct eval_row *row = &r->report->rows[item], now;
     struct eval_trial own = *t;
     (void)at;
-    own.file = r->plan.items[item].task->path;
+    own.file = plan_task(&r->plan, &r->plan.items[item]).path;
     report_fill_row(r->report, &own, text, r->written, &now);
     if (!eval_row_scored(&now) || !is_settled(r, item) ||
         (now.hash == row->hash && now.bytes == row->bytes)) {

@@ -25,10 +25,10 @@ struct plan_models {
 };
 
 struct plan_item {
-    const struct golden_set *set;
-    const struct golden_task *task;
     const struct plan_model *model;
     int64_t trial; /* from 1 */
+    uint32_t set;  /* which one of the plan */
+    uint32_t task; /* which one of the set */
 };
 
 /* An id that --task names. */
@@ -61,7 +61,7 @@ struct plan {
     struct plan_item *items; /* in the order of the sets, then the models, then the trials */
     size_t n;
     const char **scripts; /* that are played, in the order of the tasks, of all shards */
-    size_t n_scripts;
+    size_t n_scripts, cap_scripts;
     bool several;               /* a task has more than one trial */
     struct toolset *no_tools;   /* for tasks without tools */
     struct scripts *loaded;     /* that are played or were lately */
@@ -76,13 +76,17 @@ int plan_make(const struct eval_options *o, struct plan *out, struct err *e) MUS
 int plan_check(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
 void plan_free(struct plan *p);
 
+/* What is known of an item's task without loading it. */
+struct golden_entry plan_task(const struct plan *p, const struct plan_item *item);
+
 /* The trial's trace, relative to the run directory, and its cassette's path with `mark` before the
  * ending; in arena. */
 const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena);
-const char *plan_cassette(const struct plan_item *item, const char *mark, struct arena *arena);
+const char *plan_cassette(const struct plan *p, const struct plan_item *item, const char *mark,
+                          struct arena *arena);
 
-/* The script that plays a task with EVAL_FAKE; NULL = it has none. */
-const char *plan_script(const struct eval_options *o, const struct golden_task *task);
+/* The script that plays a task with EVAL_FAKE, where the task says `fake`; NULL = it has none. */
+const char *plan_script(const struct eval_options *o, const char *fake);
 
 /* ---- models.c ---- */
 
@@ -108,7 +112,7 @@ enum wire_format plan_format(const struct plan_model *m);
 int plan_read_choice(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
 
 /* Whether they leave the task; marks what is found of them. */
-bool plan_chooses(struct plan *p, const struct golden_task *task);
+bool plan_chooses(struct plan *p, const struct golden_entry *task);
 
 /* ERR_NOT_FOUND: an id or a tag that no task has, or no task is left (the plan's n is 0). Every
  * task was asked about before. */
@@ -123,8 +127,8 @@ struct plan_judge {
     const char *script;  /* plays it with EVAL_FAKE; NULL = none */
 };
 
-/* False where nobody does. */
-bool plan_judge(const struct eval_options *o, const struct golden_task *task,
+/* task: the judge that it names, NULL = none. False where nobody judges. */
+bool plan_judge(const struct eval_options *o, const struct golden_judge *task,
                 struct plan_judge *out);
 
 /* Sees to it that every rubric has its judge, and that this can be asked. ERR_INPUT with place;

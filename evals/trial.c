@@ -16,11 +16,13 @@ struct trial {
     const struct eval_options *o;
     const struct plan *plan;
     const struct plan_item *item;
-    const char *dir;        /* the run directory */
-    const char *trace;      /* relative to it */
-    const char *trace_path; /* from here */
-    const char *cassette;   /* NULL unless replaying or recording */
-    const char *recording;  /* NULL unless recording: where the cassette is until all went well */
+    struct golden_entry entry; /* of its task */
+    struct golden_task *task;  /* NULL: it could not be loaded, `error` says why */
+    const char *dir;           /* the run directory */
+    const char *trace;         /* relative to it */
+    const char *trace_path;    /* from here */
+    const char *cassette;      /* NULL unless replaying or recording */
+    const char *recording; /* NULL unless recording: where the cassette is until all went well */
     struct rig_options options;
     struct shared_script *script, *judge_script; /* EVAL_FAKE; NULL = not played */
     struct rig *rig;                             /* NULL = could not be started: `error` says why */
@@ -38,7 +40,7 @@ struct trial {
 /* The user speaks on as long as the model answers. */
 static bool says_more(struct trial *t)
 {
-    const struct golden_task *task = t->item->task;
+    const struct golden_task *task = t->task;
     enum run_status status;
     if (t->rig == NULL || !rig_status(t->rig, &status) || status != RUN_COMPLETED ||
         t->said + 1 >= task->n_turns) {
@@ -57,7 +59,7 @@ static struct str base_url(const struct trial *t, struct str from)
     struct buf url = {0};
     for (size_t at; (at = str_find(rest, mark)) != SIZE_MAX;) {
         buf_add(&url, str_slice(rest, 0, at));
-        buf_add(&url, t->item->task->id);
+        buf_add(&url, t->entry.id);
         rest = str_slice(rest, at + mark.n, rest.n);
     }
     buf_add(&url, rest);
@@ -102,7 +104,7 @@ static int ask_judge(struct trial *t, struct err *e)
 {
     struct plan_judge judge;
     struct rig *rig = t->agent != NULL ? agent_rig(t->agent) : t->rig;
-    bool known = plan_judge(t->o, t->item->task, &judge);
+    bool known = plan_judge(t->o, t->task->judge, &judge);
     struct plan_model asked = {.provider =
                                    judge.provider.n > 0 ? judge.provider : rig->config.provider};
     enum wire_format format = plan_format(&asked);
@@ -110,7 +112,7 @@ static int ask_judge(struct trial *t, struct err *e)
     struct rubric_options o = {
         .loop = t->loop,
         .rig = rig,
-        .task = t->item->task,
+        .task = t->task,
         .answer = arena_str(t->arena, t->run.result.answer),
         .model = judge.model,
         .format = format,
@@ -130,7 +132,7 @@ static int ask_judge(struct trial *t, struct err *e)
 /* A judge is asked once the run has ended with an answer whose check hangs on it. */
 static bool asks_judge(struct trial *t)
 {
-    const struct golden_answer *check = t->item->task->expect.answer;
+    const struct golden_answer *check = t->task == NULL ? NULL : t->task->expect.answer;
     if (t->rubrics != NULL || golden_answer_rubric(check) == NULL || !take_outcome(t)) {
         return false;
     }
@@ -152,8 +154,8 @@ static void tell_done(void *arg)
 static struct str identity(struct trial *t)
 {
     struct str label = t->plan->n_models > 1 ? t->item->model->label : STR("");
-    return arena_printf(t->arena, "%.*s#%" PRId64 "%s%.*s", STR_FMT(t->item->task->id),
-                        t->item->trial, label.n > 0 ? "@" : "", STR_FMT(label));
+    return arena_printf(t->arena, "%.*s#%" PRId64 "%s%.*s", STR_FMT(t->entry.id), t->item->trial,
+                        label.n > 0 ? "@" : "", STR_FMT(label));
 }
 
 /* 0 = the rig chooses one. */
@@ -177,7 +179,7 @@ static struct str mend_task(const struct trial *t)
     if (!str_starts(str_of(all), verb)) {
         return str_of(all);
     }
-    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->item->task->id));
+    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->entry.id));
     if (label.n > 0) {
         buf_addz(&mend, "--model ");
         text_add_word(&mend, label);
@@ -191,7 +193,7 @@ static struct str mend_task(const struct trial *t)
 
 static int start_agent(struct trial *t, struct agents *all)
 {
-    struct agent_options o = {.rig = &t->options, .task = t->item->task, .trial = t->item->trial};
+    struct agent_options o = {.rig = &t->options, .task = t->task, .trial = t->item->trial};
     o.stderr_name = stderr_name(str_of(t->trace), t->arena);
     o.stderr_path = path_join(t->arena, t->dir, o.stderr_name);
     if (t->o->resume) {
@@ -206,36 +208,37 @@ static int start_agent(struct trial *t, struct agents *all)
 
 static int start(struct trial *t, const struct plan *plan)
 {
-    const struct golden_task *task = t->item->task;
+    const struct golden_task *task = t->task;
     const struct plan_model *model = t->item->model;
     const struct eval_endpoint *endpoint = &plan->endpoints[plan_format(model)];
     struct str name = identity(t);
-    t->options = (struct rig_options){.source = t->o->source,
-                                      .path = t->recording != NULL        ? t->recording
-                                              : t->o->source == EVAL_FAKE ? plan_script(t->o, task)
-                                                                          : t->cassette,
-                                      .base = t->recording != NULL ? t->cassette : NULL,
-                                      .how = t->o->how,
-                                      .tools = task->tools != NULL ? task->tools : plan->no_tools,
-                                      .prompt = task->prompt,
-                                      .system = task->system,
-                                      .budget = task->budget,
-                                      .model = model->name,
-                                      .provider = model->provider,
-                                      .prices = t->o->prices,
-                                      .base_url = base_url(t, str_of(endpoint->base_url)),
-                                      .api_key = str_of(endpoint->api_key),
-                                      .key_from = endpoint->key_from,
-                                      .live = t->o->live,
-                                      .stream = t->o->stream,
-                                      .temperature = str_of(t->o->temperature),
-                                      .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
-                                      .seed = seed_of(t, name),
-                                      .mend = mend_task(t),
-                                      .identity = name,
-                                      .trace = t->trace_path,
-                                      .ctx = t,
-                                      .done = on_done};
+    t->options =
+        (struct rig_options){.source = t->o->source,
+                             .path = t->recording != NULL        ? t->recording
+                                     : t->o->source == EVAL_FAKE ? plan_script(t->o, task->fake)
+                                                                 : t->cassette,
+                             .base = t->recording != NULL ? t->cassette : NULL,
+                             .how = t->o->how,
+                             .tools = task->tools != NULL ? task->tools : plan->no_tools,
+                             .prompt = task->prompt,
+                             .system = task->system,
+                             .budget = task->budget,
+                             .model = model->name,
+                             .provider = model->provider,
+                             .prices = t->o->prices,
+                             .base_url = base_url(t, str_of(endpoint->base_url)),
+                             .api_key = str_of(endpoint->api_key),
+                             .key_from = endpoint->key_from,
+                             .live = t->o->live,
+                             .stream = t->o->stream,
+                             .temperature = str_of(t->o->temperature),
+                             .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
+                             .seed = seed_of(t, name),
+                             .mend = mend_task(t),
+                             .identity = name,
+                             .trace = t->trace_path,
+                             .ctx = t,
+                             .done = on_done};
     int rc = play(t, t->o->source == EVAL_FAKE ? t->options.path : NULL, &t->script,
                   &t->options.script, &t->error);
     if (rc != 0) {
@@ -270,21 +273,23 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->o = o;
     t->plan = plan;
     t->item = item;
+    t->entry = plan_task(plan, item);
     t->done = done;
     t->ctx = ctx;
     t->dir = dir;
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
     if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
-        t->cassette = plan_cassette(item, "", t->arena);
+        t->cassette = plan_cassette(plan, item, "", t->arena);
     }
     if (o->source == EVAL_RECORD) {
-        t->recording = plan_cassette(item, ".failed", t->arena);
+        t->recording = plan_cassette(plan, item, ".failed", t->arena);
     }
     if (o->resume) {
         remove_remains(t);
     }
-    if (start(t, plan) != 0) {
+    if (golden_task_load(plan->sets[item->set], item->task, &t->task, &t->error) != 0 ||
+        start(t, plan) != 0) {
         loop_defer(loop, tell_done, t);
     }
     return t;
@@ -316,7 +321,7 @@ static struct str missing_cassette(const struct trial *t, struct arena *arena)
     struct str mend = mend_task(t);
     return arena_printf(arena,
                         "%s is not there, so trial %" PRId64 " of %.*s cannot be replayed%s%.*s",
-                        t->cassette, t->item->trial, STR_FMT(t->item->task->id),
+                        t->cassette, t->item->trial, STR_FMT(t->entry.id),
                         mend.n == 0 ? "" : "; to record it: ", STR_FMT(mend));
 }
 
@@ -436,7 +441,7 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
                               out->model,
                               out->result,
                               {judge.judged.verdicts, judge.judged.n_verdicts, judge.judged.model}};
-    eval_judge(t->item->task, &judged, arena, &out->verdict);
+    eval_judge(t->task, &judged, arena, &out->verdict);
     if (judge.end == RUBRICS_CANCELLED) {
         out->verdict.outcome = EVAL_NONE;
     }
@@ -536,7 +541,7 @@ int64_t expected_calls(const struct golden_expect *x)
     return x->has_calls ? (int64_t)x->n_calls : x->no_calls ? 0 : -1;
 }
 
-static const struct str *copy_tags(struct arena *arena, const struct golden_task *task)
+static const struct str *copy_tags(struct arena *arena, const struct golden_entry *task)
 {
     struct str *tags = arena_array(arena, task->n_tags, sizeof *tags);
     for (size_t i = 0; i < task->n_tags; i++) {
@@ -547,15 +552,16 @@ static const struct str *copy_tags(struct arena *arena, const struct golden_task
 
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
-    *out = (struct eval_trial){.set = arena_cstr(arena, t->item->set->name),
-                               .file = arena_cstr(arena, str_of(t->item->task->path)),
-                               .line = t->item->task->line,
-                               .task = arena_str(arena, t->item->task->id),
-                               .tags = copy_tags(arena, t->item->task),
-                               .n_tags = t->item->task->n_tags,
+    *out = (struct eval_trial){.set = arena_cstr(arena, t->plan->sets[t->item->set]->name),
+                               .file = arena_cstr(arena, str_of(t->entry.path)),
+                               .line = t->entry.line,
+                               .task = arena_str(arena, t->entry.id),
+                               .tags = copy_tags(arena, &t->entry),
+                               .n_tags = t->entry.n_tags,
                                .trial = t->item->trial,
                                .result = {.usage = USAGE_UNKNOWN, .cost_nano = -1},
-                               .expected_calls = expected_calls(&t->item->task->expect),
+                               .expected_calls =
+                                   t->task == NULL ? -1 : expected_calls(&t->task->expect),
                                .verdict = {.outcome = EVAL_NONE, .scores = {.trajectory = -1}}};
     int rc = 0;
     bool over = take_outcome(t);
@@ -580,6 +586,7 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
     out->recorded = run->recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
     bool nothing = out->result.status == RUN_PROGRAM_FAILED && run->recorded == 0;
     int closed = close_files(t, nothing, arena, out, rc == 0 ? e : NULL);
+    golden_task_free(t->task);
     arena_free(t->arena);
     free(t);
     return rc != 0 ? rc : closed;

@@ -35,8 +35,32 @@ static void add_closest(const struct golden_task *t, struct str name, struct buf
     arena_free(arena);
 }
 
+/* Whether tools are said nowhere, as in a set for programs (--agent), which have their own. */
+static bool says_no_tools(const struct golden_task *t)
+{
+    size_t n = 0;
+    toolset_specs(t->tools, &n);
+    return n == 0 && val_get(t->at, "tools") == NULL;
+}
+
+static void check_no_tools(const struct golden_report *r, const struct golden_task *t)
+{
+    struct buf message = {0};
+    if (t->expect.n_calls > 0) {
+        buf_fmt(&message,
+                "the task \"%.*s\" expects calls and offers no tools: only a program under test "
+                "(--agent) can make them; else name a tool file as `tools`",
+                STR_FMT(t->id));
+        golden_tell(r, t->line, t->column, FINDING_WARNING, "no_tools", &message);
+    }
+}
+
 static void check_calls(const struct golden_report *r, const struct golden_task *t)
 {
+    if (says_no_tools(t)) {
+        check_no_tools(r, t);
+        return;
+    }
     for (size_t i = 0; i < t->expect.n_calls; i++) {
         const struct golden_call *call = &t->expect.calls[i];
         const struct tool_spec *tool = find_tool(t, call->name);
@@ -74,7 +98,7 @@ static void check_forbidden(const struct golden_report *r, const struct golden_t
     for (size_t i = 0; i < t->expect.n_forbid; i++) {
         struct str name = t->expect.forbid[i];
         struct buf message = {0};
-        if (find_tool(t, name) == NULL) {
+        if (!says_no_tools(t) && find_tool(t, name) == NULL) {
             buf_fmt(&message, "the task \"%.*s\" forbids \"%.*s\", a tool that it does not offer",
                     STR_FMT(t->id), STR_FMT(name));
             add_closest(t, name, &message);

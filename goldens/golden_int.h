@@ -74,8 +74,13 @@ int golden_task_read(struct golden_loaded *l, const struct val *v,
 struct golden_opened *golden_opened_new(void);
 void golden_opened_free(struct golden_opened *o); /* NULL allowed */
 
-/* Reads a file of an opened set: the items of `tasks` are put aside, *root gets the rest. *first
- * gets the number of the first. Errors as yaml_parse. */
+/* Reads a file of an opened set piece by piece: the items of `tasks` are put aside, *root gets the
+ * rest, *first the number of the first. False: it is small, or cannot be read so, or something
+ * is wrong; then golden_opened_read of its whole text does it or says what. */
+bool golden_opened_stream(struct golden_loaded *l, size_t max_bytes, struct val **root,
+                          size_t *first);
+
+/* The same of a text. Errors as yaml_parse. */
 int golden_opened_read(struct golden_loaded *l, struct str text, struct val **root, size_t *first,
                        struct err *e) MUST_CHECK;
 
@@ -83,6 +88,9 @@ int golden_opened_read(struct golden_loaded *l, struct str text, struct val **ro
  * them itself where they came by a merge key. Errors as golden_task_read. */
 int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t first,
                       const struct golden_defaults *def, struct err *e) MUST_CHECK;
+
+/* Frees what only opening needs. */
+void golden_opened_end(struct golden_opened *o);
 
 /* Loads the `expect` map at v (NULL: nothing is expected but completion). ERR_INPUT with place. */
 int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,

@@ -595,29 +595,40 @@ static void add_file(struct golden_loaded *l, const char *path)
     s->files[s->n_files++] = path;
 }
 
+/* The text stays only where values of JSON point into it. */
+static int read_whole(struct golden_loaded *l, struct val **root, size_t *first, struct err *e)
+{
+    struct arena *arena = l->set.arena;
+    struct arena *reading = arena_new();
+    struct str text;
+    int rc = file_read(reading, l->doc.file, GOLDEN_SET_BYTES_MAX, &text, e);
+    if (rc == 0) {
+        l->set.hash = hash64(l->set.hash, text);
+        rc = l->opened == NULL ? yaml_parse(arena, l->doc.file, text, YAML_CORE, root, e)
+                               : golden_opened_read(l, text, root, first, e);
+    }
+    if (rc == 0 && (*root)->raw.n > 0) {
+        arena_join(arena, reading);
+    } else {
+        arena_free(reading);
+    }
+    return rc;
+}
+
 static int load_file(struct golden_loaded *l, const char *path, struct err *e)
 {
     struct arena *arena = l->set.arena;
-    struct arena *reading = l->opened == NULL ? arena : arena_new();
-    struct str text;
-    struct val *root;
-    size_t first = 0;
+    struct val *root = NULL;
     struct include *within = arena_alloc(arena, sizeof *within);
+    size_t first = 0;
+    int rc = 0;
     *within = (struct include){l->within, path};
     l->within = within;
     l->doc = (struct doc){arena, path};
     l->dir = path_dir(arena, path);
     add_file(l, path);
-    int rc = file_read(reading, path, GOLDEN_SET_BYTES_MAX, &text, e);
-    if (rc == 0) {
-        l->set.hash = hash64(l->set.hash, text);
-        rc = l->opened == NULL ? yaml_parse(arena, path, text, YAML_CORE, &root, e)
-                               : golden_opened_read(l, text, &root, &first, e);
-    }
-    if (reading != arena && rc == 0 && root->raw.n > 0) {
-        arena_join(arena, reading); /* the values of a JSON text point into it */
-    } else if (reading != arena) {
-        arena_free(reading);
+    if (l->opened == NULL || !golden_opened_stream(l, GOLDEN_SET_BYTES_MAX, &root, &first)) {
+        rc = read_whole(l, &root, &first, e);
     }
     return rc != 0 ? rc : load_set(l, root, first, e);
 }
@@ -648,7 +659,11 @@ int golden_open(const char *path, struct golden_set **out, struct err *e)
 {
     struct golden_loaded *l = set_new(path);
     l->opened = golden_opened_new();
-    return load(l, out, e);
+    int rc = load(l, out, e);
+    if (rc == 0) {
+        golden_opened_end(l->opened);
+    }
+    return rc;
 }
 
 struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),

@@ -4,13 +4,18 @@
 #include "kernel/base/hash.h"
 #include "kernel/base/val_pack.h"
 #include "kernel/base/yaml.h"
+#include "kernel/drive/files.h"
 #include "kernel/drive/spool.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_MEMORY_MAX = 1 << 20, SLOTS_FIRST = 16 };
+enum {
+    IN_MEMORY_MAX = 1 << 20,
+    SLOTS_FIRST = 16,
+    PIECES_BYTES_MIN = 16 << 20 /* a file of less is read whole, which is faster */
+};
 
 /* ---- texts that many tasks share ---- */
 
@@ -251,13 +256,86 @@ static void put_aside(void *ctx, size_t i, const struct val *v, bool stays)
     o->items[o->n_items++] = item;
 }
 
+static struct val *tasks_of(const struct val *root)
+{
+    for (size_t i = 0; root->kind == VAL_OBJECT && i < root->count; i++) {
+        if (str_is(root->members[i].key, "tasks")) {
+            return &root->members[i].value;
+        }
+    }
+    return NULL;
+}
+
+/* What a JSON text holds besides its tasks, which are put aside, without that text. */
+static struct val *copy_head(struct golden_loaded *l, struct val *root)
+{
+    struct buf packed = {0};
+    struct val *tasks = tasks_of(root);
+    size_t n = tasks == NULL || tasks->items != NULL ? 0 : tasks->count;
+    if (n > 0) {
+        tasks->count = 0;
+    }
+    val_pack(&packed, root);
+    struct val *copy = val_unpack(l->set.arena, arena_str(l->set.arena, buf_str(&packed)));
+    assert(copy != NULL);
+    if (n > 0) {
+        tasks_of(copy)->count = n;
+    }
+    buf_free(&packed);
+    return copy;
+}
+
 int golden_opened_read(struct golden_loaded *l, struct str text, struct val **root, size_t *first,
                        struct err *e)
 {
     struct golden_opened *o = l->opened;
     const struct val_items items = {"tasks", put_aside, o};
     *first = o->first = o->n_items;
-    return yaml_parse_items(l->set.arena, l->doc.file, text, &items, root, e);
+    int rc = yaml_parse_items(l->set.arena, l->doc.file, text, &items, root, e);
+    if (rc == 0 && (*root)->raw.n > 0) {
+        *root = copy_head(l, *root);
+    }
+    return rc;
+}
+
+/* A file as it comes, counted and hashed. */
+struct source {
+    struct file_pieces *file;
+    struct hasher *hasher;
+    size_t left; /* bytes that a set may have more */
+};
+
+static bool read_piece(void *ctx, char *out, size_t n, size_t *got)
+{
+    struct source *s = ctx;
+    if (!file_pieces_next(s->file, out, n, got) || *got > s->left) {
+        return false;
+    }
+    s->left -= *got;
+    hasher_add(s->hasher, (struct str){out, *got});
+    return true;
+}
+
+bool golden_opened_stream(struct golden_loaded *l, size_t max_bytes, struct val **root,
+                          size_t *first)
+{
+    struct golden_opened *o = l->opened;
+    const struct val_items items = {"tasks", put_aside, o};
+    struct source s = {.file = file_pieces_open(l->doc.file, PIECES_BYTES_MIN), .left = max_bytes};
+    if (s.file == NULL) {
+        return false;
+    }
+    s.hasher = hasher_new(l->set.hash);
+    *first = o->first = o->n_items;
+    int rc = yaml_stream_items(l->set.arena, l->doc.file, read_piece, &s, &items, root);
+    uint64_t hash = hasher_end(s.hasher);
+    if (rc == 0) {
+        l->set.hash = hash;
+    } else {
+        o->n_items = o->first;
+    }
+    file_pieces_close(s.file);
+    return rc == 0;
 }
 
 static const struct shared *share_tags(struct golden_loaded *l, const struct golden_task *t)
@@ -323,6 +401,18 @@ int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t f
         }
     }
     return rc;
+}
+
+void golden_opened_end(struct golden_opened *o)
+{
+    free(o->items);
+    o->items = NULL;
+    o->n_items = o->cap_items = 0;
+    buf_free(&o->packed);
+    if (o->n_records > 0) {
+        o->records = mem_grow(o->records, o->n_records * sizeof *o->records);
+    }
+    o->cap_records = o->n_records;
 }
 
 /* ---- what is known ---- */

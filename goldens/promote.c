@@ -226,6 +226,12 @@ static bool is_terminal(const struct toolset *tools, struct str name)
     return tool != NULL && tool->terminal;
 }
 
+/* Whether a program under test made the log: system message and tools are its own. */
+static bool is_agents(const struct session_log *s)
+{
+    return val_is(val_get(s->start, "agent"), VAL_STRING);
+}
+
 /* Loads what the log's run was offered. */
 static int load_tools(const struct session_log *s, struct toolset *tools, struct err *e)
 {
@@ -233,6 +239,11 @@ static int load_tools(const struct session_log *s, struct toolset *tools, struct
     size_t n = 0;
     if (!val_is(names, VAL_ARRAY)) {
         return fail(s, e, "its run_start names no tools");
+    }
+    if (is_agents(s)) {
+        return s->p->tools == NULL
+                   ? 0
+                   : fail(s, e, "the tools of a program under test are its own: leave out --tools");
     }
     if (s->p->tools != NULL) {
         int rc = toolset_add_file(tools, s->p->tools, e);
@@ -267,7 +278,7 @@ static void put_tools(const struct session_log *s, struct buf *out)
         buf_char(out, '\n');
         return;
     }
-    if (names->count == 0) {
+    if (names->count == 0 || is_agents(s)) {
         buf_addz(out, s->joins ? "  tools: null\n" : "");
         return;
     }
@@ -362,7 +373,7 @@ static void put_settings(struct buf *out, const struct session_log *s)
     static const char usual[] = "{\"steps\":25,\"tokens\":60000,\"seconds\":120,\"cost_usd\":0.5}";
     const struct val *system = val_get(s->start, "system");
     const struct val *budget = val_get(s->start, "budget");
-    if (val_is(system, VAL_STRING)) {
+    if (val_is(system, VAL_STRING) && !is_agents(s)) {
         buf_addz(out, "  system: ");
         golden_put_text(out, system->text);
         buf_char(out, '\n');

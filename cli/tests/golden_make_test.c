@@ -59,6 +59,29 @@ static void every_session_passes_the_task_that_it_makes(void)
 }
 
 /* A conversation has its turns. */
+/* Tools and system message of a program under test are its own. */
+static void what_an_agent_did_is_a_task_for_agents(void)
+{
+    static const char log[] =
+        "{\"seq\":1,\"t_ms\":0,\"type\":\"run_start\",\"schema\":1,\"run\":\"0\",\"seed\":0,"
+        "\"system\":\"Be brief.\",\"agent\":\"python3 a.py\",\"tools\":[\"subtract\"]}\n"
+        "{\"seq\":2,\"t_ms\":0,\"type\":\"user_message\",\"content\":\"3 - 1?\"}\n"
+        "{\"seq\":3,\"t_ms\":0,\"type\":\"llm_reply\",\"calls\":[{\"id\":\"c\",\"name\":"
+        "\"subtract\",\"arguments\":\"{\\\"a\\\":3}\"}]}\n"
+        "{\"seq\":4,\"t_ms\":0,\"type\":\"run_end\",\"status\":\"completed\",\"answer\":\"2\"}\n";
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "t.jsonl", log);
+    CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "promote", "t.jsonl", "-o", "s.yaml"), 0);
+    CHECK_TEXT(read_text(path_of("%s/s.yaml", dir), NULL),
+               "version: 1\nname: s\ntasks:\n- id: t\n  prompt: \"3 - 1?\"\n  expect:\n    calls:\n"
+               "      mode: exact\n      list:\n      - subtract: {a: 3}\n    answer: \"2\"\n");
+    const struct ran *r = ASSAY_WITH(&in_dir, "golden", "promote", "t.jsonl", "-o", "s.yaml",
+                                     "--tools", "x.yaml", "--id", "u");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "leave out --tools");
+}
+
 static void turns_stay_turns(void)
 {
     const char *dir = testing_dir();
@@ -603,6 +626,7 @@ static void the_leaderboard_is_taken_over_whole(void)
 TESTS(golden_make,
       {"golden_every_session_passes_the_task_that_it_makes",
        every_session_passes_the_task_that_it_makes},
+      {"golden_what_an_agent_did_is_a_task_for_agents", what_an_agent_did_is_a_task_for_agents},
       {"golden_turns_stay_turns", turns_stay_turns},
       {"golden_what_is_no_good_session_is_refused", what_is_no_good_session_is_refused},
       {"golden_a_set_that_cannot_be_added_to_stays_as_it_is",

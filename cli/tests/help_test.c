@@ -125,7 +125,7 @@ static void bad_usage_of_runs(void)
         {{"compare", "a", "b", "--gate", "success"}, "METRIC OP NUMBER"},
         {{"compare", "a", "b", "--gate", "sucess>=1"}, "did you mean success?"},
         {{"compare", "a", "b", "--gate", "success>=nan"}, "METRIC OP NUMBER"},
-        {{"compare", "a", "b", "--gate", "pass^0>=1"}, "no metric"},
+        {{"compare", "a", "b", "--gate", "pass^0>=1"}, "how many trials"},
         {{"compare", "a", "b", "--gate", "luck>=1"}, "there are success, "},
         {{"compare", "a", "b", "--unsure", "maybe"}, "pass or fail"},
         {{"compare", "a", "b", "--margin", "0"}, "--margin"},

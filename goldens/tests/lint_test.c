@@ -326,6 +326,32 @@ static void tools_that_nobody_expects_are_found(void)
     arena_free(arena);
 }
 
+/* Right for a program under test, which brings its own tools. */
+static void a_set_without_tools_is_a_doubt(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    struct golden_set *set;
+    struct err e = {0};
+    struct buf found = {0};
+    write_file(arena, dir, "set.yaml",
+               STR("version: 1\nname: s\ntasks:\n"
+                   "- {id: a, prompt: p, expect: {calls: {list: [x, y]}, forbid: [z]}}\n"
+                   "- {id: b, prompt: q, expect: {forbid: [z]}}\n"
+                   "- {id: c, prompt: q, tools: null, expect: {calls: {list: [x]}}}\n"));
+    CU_ASSERT_EQUAL_FATAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), 0);
+    golden_check(set, note, &found);
+    cut_folder(&found, dir);
+    CHECK_TEXT(found.p,
+               "4:3 warning no_tools the task \"a\" expects calls and offers no tools: only a "
+               "program under test (--agent) can make them; else name a tool file as `tools`\n"
+               "6:59 error unknown_tool the task \"c\" expects a call of \"x\", a tool that it "
+               "does not offer\n");
+    buf_free(&found);
+    golden_free(set);
+    arena_free(arena);
+}
+
 static void ignore_mistake(void *ctx, const struct err *e)
 {
     *(size_t *)ctx += e->code != 0;
@@ -367,4 +393,5 @@ static void a_mistake_has_no_echo(void)
 
 TESTS(golden_lint, {"each_planted_mistake_is_found_once", each_planted_mistake_is_found_once},
       {"tools_that_nobody_expects_are_found", tools_that_nobody_expects_are_found},
+      {"a_set_without_tools_is_a_doubt", a_set_without_tools_is_a_doubt},
       {"a_mistake_has_no_echo", a_mistake_has_no_echo})

@@ -1,9 +1,38 @@
 #include "kernel/base/hash.h"
 
+#include <stdlib.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#include "kernel/base/arena.h"
 
 uint64_t hash64(uint64_t seed, struct str text)
 {
     return XXH3_64bits_withSeed(text.n == 0 ? "" : text.p, text.n, seed);
+}
+
+struct hasher {
+    XXH3_state_t *state;
+};
+
+struct hasher *hasher_new(uint64_t seed)
+{
+    struct hasher *h = mem_alloc(sizeof *h);
+    h->state = mem_need(XXH3_createState());
+    (void)XXH3_64bits_reset_withSeed(h->state, seed);
+    return h;
+}
+
+void hasher_add(struct hasher *h, struct str piece)
+{
+    (void)XXH3_64bits_update(h->state, piece.n == 0 ? "" : piece.p, piece.n);
+}
+
+uint64_t hasher_end(struct hasher *h)
+{
+    uint64_t hash = XXH3_64bits_digest(h->state);
+    (void)XXH3_freeState(h->state);
+    free(h);
+    return hash;
 }

@@ -11,7 +11,7 @@
 #include "kernel/base/text.h"
 #include "kernel/base/yaml_int.h"
 
-enum { NAMES_FIRST = 32, FEW_MEMBERS = 16, SHOWN_CHARS = 40 };
+enum { NAMES_FIRST = 32, FEW_MEMBERS = 16, SHOWN_CHARS = 40, HEAD_BYTES = 1024 };
 
 /* A set of names with a number each: open addressing, at most half full. */
 struct slot {
@@ -902,14 +902,48 @@ static int run(struct load *l, yaml_parser_t *p, struct str text)
     return 0;
 }
 
-static int read_any(struct load *l, struct str text)
+static struct load *load_new(struct arena *arena, const char *file, enum yaml_rules rules,
+                             const struct val_items *items)
 {
-    yaml_parser_t p;
-    if (!yaml_parser_initialize(&p)) {
+    struct load *l = mem_zero(sizeof *l);
+    l->arena = arena;
+    l->document = arena;
+    l->file = file;
+    l->rules = rules;
+    l->items = items;
+    return l;
+}
+
+/* Gives the document where rc is 0, and frees l. Returns rc. */
+static int load_end(struct load *l, int rc, struct val **out)
+{
+    if (l->handing) {
+        end_handing(l);
+    }
+    if (rc == 0) {
+        *out = arena_alloc(l->document, sizeof **out);
+        **out = l->root;
+    }
+    free(l->entries);
+    free(l->anchors);
+    free(l->anchor_names.slots);
+    free(l);
+    return rc;
+}
+
+static void parser_new(yaml_parser_t *p)
+{
+    if (!yaml_parser_initialize(p)) {
         mem_exhausted();
     }
+    yaml_parser_set_encoding(p, YAML_UTF8_ENCODING);
+}
+
+static int read_any(struct load *l, struct str text)
+{
     static const unsigned char none[1];
-    yaml_parser_set_encoding(&p, YAML_UTF8_ENCODING);
+    yaml_parser_t p;
+    parser_new(&p);
     yaml_parser_set_input_string(&p, text.n == 0 ? none : (const unsigned char *)text.p, text.n);
     int rc = run(l, &p, text);
     yaml_parser_delete(&p);
@@ -930,30 +964,69 @@ static void start_anew(struct load *l)
 static int parse_yaml(struct arena *arena, const char *file, struct str text, enum yaml_rules rules,
                       const struct val_items *items, struct val **out, struct err *e)
 {
-    struct load *l = mem_zero(sizeof *l);
-    l->arena = arena;
-    l->document = arena;
-    l->file = file;
-    l->rules = rules;
-    l->items = items;
+    struct load *l = load_new(arena, file, rules, items);
     int rc = 0;
     if (rules != YAML_CORE || !yaml_read_simple(l, text)) {
         start_anew(l);
         l->e = e; /* mistakes are told by who reads everything */
         rc = read_any(l, text);
     }
-    if (l->handing) {
-        end_handing(l);
+    return load_end(l, rc, out);
+}
+
+/* ---- a text that comes piece by piece ---- */
+
+struct stream {
+    bool (*read)(void *ctx, char *out, size_t n, size_t *got);
+    void *ctx;
+    char head[HEAD_BYTES]; /* what was looked at before */
+    struct str rest;       /* of it */
+};
+
+/* Looks whether the text is YAML for sure, and takes a byte order mark off. */
+static bool begin_stream(struct stream *s)
+{
+    size_t n = 0;
+    for (size_t got = 1; got > 0 && n < sizeof s->head; n += got) {
+        if (!s->read(s->ctx, s->head + n, sizeof s->head - n, &got)) {
+            return false;
+        }
     }
-    if (rc == 0) {
-        *out = arena_alloc(arena, sizeof **out);
-        **out = l->root;
+    s->rest = (struct str){s->head, n};
+    if (str_starts(s->rest, "\xef\xbb\xbf")) {
+        s->rest = str_slice(s->rest, 3, n);
     }
-    free(l->entries);
-    free(l->anchors);
-    free(l->anchor_names.slots);
-    free(l);
-    return rc;
+    struct str body = str_trim(s->rest);
+    return body.n > 0 && body.p[0] != '{' && body.p[0] != '[';
+}
+
+static int next_piece(void *ctx, unsigned char *out, size_t size, size_t *got)
+{
+    struct stream *s = ctx;
+    if (s->rest.n == 0) {
+        return s->read(s->ctx, (char *)out, size, got) ? 1 : 0;
+    }
+    *got = s->rest.n < size ? s->rest.n : size;
+    memcpy(out, s->rest.p, *got);
+    s->rest = str_slice(s->rest, *got, s->rest.n);
+    return 1;
+}
+
+int yaml_stream_items(struct arena *arena, const char *file,
+                      bool (*read)(void *ctx, char *out, size_t n, size_t *got), void *ctx,
+                      const struct val_items *items, struct val **out)
+{
+    struct stream s = {.read = read, .ctx = ctx};
+    yaml_parser_t p;
+    if (!begin_stream(&s)) {
+        return ERR_INPUT;
+    }
+    struct load *l = load_new(arena, file, YAML_CORE, items);
+    parser_new(&p);
+    yaml_parser_set_input(&p, next_piece, &s);
+    int rc = run(l, &p, (struct str){NULL, 0});
+    yaml_parser_delete(&p);
+    return load_end(l, rc, out);
 }
 
 /* JSON texts meet the same limits and rules. Recursion ends at YAML_DEPTH_MAX. */

@@ -33,6 +33,14 @@ int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml
 int yaml_parse_items(struct arena *arena, const char *file, struct str text,
                      const struct val_items *items, struct val **out, struct err *e) MUST_CHECK;
 
+/* yaml_parse_items for a text that comes piece by piece: read(ctx, out, n, got) puts at most n
+ * bytes into out, 0 at the end, and returns false when it fails. A negative code for all that is
+ * wrong, and for a text that may be JSON: yaml_parse_items of the whole text then says what it is,
+ * and hands its items out from the first. */
+int yaml_stream_items(struct arena *arena, const char *file,
+                      bool (*read)(void *ctx, char *out, size_t n, size_t *got), void *ctx,
+                      const struct val_items *items, struct val **out) MUST_CHECK;
+
 /* Whether both YAML versions allow a character as it is and take it for no line break; others need
  * an escape. Sources: YAML 1.1 5.1 and 5.4, YAML 1.2.2 5.1, PyYAML's reader. */
 bool yaml_is_printable(uint32_t code);

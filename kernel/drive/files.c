@@ -83,15 +83,11 @@ static bool wait_to_read(int fd, int wait_ms)
     return rc != 0;
 }
 
-/* Reads until the end of the file or until *n is beyond max. Returns 0 or an errno. */
-static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
+/* Reads until the end of the file or until p is full. Returns 0 or an errno. */
+static int fill(int fd, char *p, size_t cap, size_t *n)
 {
-    for (;;) {
-        if (*n == cap) {
-            cap *= 2;
-            *p = mem_grow(*p, cap);
-        }
-        ssize_t got = read(fd, *p + *n, cap - *n);
+    while (*n < cap) {
+        ssize_t got = read(fd, p + *n, cap - *n);
         if (got < 0 && errno == EAGAIN) {
             wait_to_read(fd, -1);
             continue;
@@ -99,13 +95,24 @@ static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got < 0) {
-            return errno;
+        if (got <= 0) {
+            return got < 0 ? errno : 0;
         }
         *n += (size_t)got;
-        if (got == 0 || *n > max) {
-            return 0;
+    }
+    return 0;
+}
+
+/* Reads on until the end of the file or until *n is beyond max. Returns 0 or an errno. */
+static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
+{
+    for (;;) {
+        int reason = fill(fd, *p, cap, n);
+        if (reason != 0 || *n < cap || *n > max) {
+            return reason;
         }
+        cap *= 2;
+        *p = mem_grow(*p, cap);
     }
 }
 
@@ -128,9 +135,19 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
                       (intmax_t)st.st_size, max_bytes);
     }
     size_t cap = sized ? (size_t)st.st_size + 1 : READ_BYTES; /* + 1: sees the end at once */
-    char *p = mem_alloc(cap);
     size_t n = 0;
-    int reason = read_all(fd, max_bytes, &p, &n, cap);
+    char *p = sized ? arena_alloc(arena, cap + 1) : NULL; /* + 1: for the NUL */
+    int reason = sized ? fill(fd, p, cap, &n) : 0;
+    if (sized && reason == 0 && n < cap) {
+        *out = (struct str){p, n}; /* a big file is in memory but once */
+        return 0;
+    }
+    char *begun = p;
+    p = mem_alloc(cap);
+    if (n > 0) {
+        memcpy(p, begun, n);
+    }
+    reason = reason != 0 ? reason : read_all(fd, max_bytes, &p, &n, cap);
     int rc = 0;
     if (reason != 0) {
         rc = fail_io(e, name, "cannot read", reason);
@@ -167,6 +184,40 @@ int file_read(struct arena *arena, const char *path, size_t max_bytes, struct st
     int rc = read_open(arena, fd, path, max_bytes, out, e);
     close(fd);
     return rc;
+}
+
+struct file_pieces {
+    int fd;
+};
+
+struct file_pieces *file_pieces_open(const char *path, size_t min_bytes)
+{
+    struct stat st;
+    int fd = open_to_read(path);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (uintmax_t)st.st_size < min_bytes) {
+        if (fd >= 0) {
+            close(fd);
+        }
+        return NULL;
+    }
+    struct file_pieces *f = mem_alloc(sizeof *f);
+    f->fd = fd;
+    return f;
+}
+
+bool file_pieces_next(struct file_pieces *f, char *out, size_t n, size_t *got)
+{
+    *got = 0;
+    return fill(f->fd, out, n, got) == 0;
+}
+
+void file_pieces_close(struct file_pieces *f)
+{
+    if (f != NULL) {
+        close(f->fd);
+        free(f);
+    }
 }
 
 /* Looked at when it is open, so that nobody puts another file in its place. */

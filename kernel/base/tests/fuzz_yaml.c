@@ -1,8 +1,10 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernel/base/json.h"
+#include "kernel/base/val_pack.h"
 #include "kernel/base/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -28,6 +30,61 @@ static void check(struct str text, enum yaml_rules rules)
         }
         buf_free(&json);
     }
+    arena_free(a);
+}
+
+static void add_item(void *ctx, size_t i, const struct val *v, bool stays)
+{
+    struct buf *items = ctx;
+    (void)stays;
+    if (i == 0) {
+        buf_clear(items);
+    }
+    val_pack(items, v);
+}
+
+struct pieces {
+    struct str rest;
+};
+
+static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
+{
+    struct pieces *p = ctx;
+    *got = p->rest.n < 5 ? p->rest.n : n < 5 ? n : 5;
+    if (*got > 0) {
+        memcpy(out, p->rest.p, *got);
+    }
+    p->rest = str_slice(p->rest, *got, p->rest.n);
+    return true;
+}
+
+/* Whatever the way, the items of a list are the same, and so is what is wrong. */
+static void check_items(struct str text)
+{
+    struct arena *a = arena_new();
+    struct val *whole = NULL, *parts = NULL, *streamed = NULL;
+    struct err want = {.code = 0}, got = {.code = 0};
+    struct buf some = {0}, same = {0}, all = {0};
+    struct val_items items = {"tasks", add_item, &some};
+    int rc = yaml_parse(a, "fuzz.yaml", text, YAML_CORE, &whole, &want);
+    int with = yaml_parse_items(a, "fuzz.yaml", text, &items, &parts, &got);
+    assert(rc == with && strcmp(want.message, got.message) == 0 && want.line == got.line);
+    items.ctx = &same;
+    struct pieces p = {text};
+    int stream = yaml_stream_items(a, NULL, next_piece, &p, &items, &streamed);
+    assert(rc == 0 || stream != 0);
+    if (rc == 0 && some.n > 0) {
+        const struct val *list = val_get(whole, "tasks");
+        assert(val_get(parts, "tasks")->count == list->count);
+        for (size_t i = 0; i < list->count; i++) {
+            val_pack(&all, &list->items[i]);
+        }
+        assert(str_eq(buf_str(&some), buf_str(&all)));
+        assert(stream != 0 || str_eq(buf_str(&some), buf_str(&same)));
+    }
+    buf_free(&some);
+    buf_free(&same);
+    buf_free(&all);
     arena_free(a);
 }
 
@@ -78,5 +135,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_both(text);
     check(text, YAML_CORE);
     check(text, YAML_PYYAML);
+    check_items(text);
     return 0;
 }

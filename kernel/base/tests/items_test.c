@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ci/testing/testing.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/base/val_pack.h"
 #include "kernel/base/yaml.h"
@@ -91,6 +92,84 @@ static void items_of_one_list_are_handed_out(void)
         buf_free(&s.stay);
         buf_free(&tree);
         arena_free(a);
+    }
+}
+
+/* A text that comes some bytes at a time. */
+struct pieces {
+    struct str rest;
+    size_t most;
+};
+
+static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
+{
+    struct pieces *p = ctx;
+    *got = n < p->most ? n : p->most;
+    *got = *got < p->rest.n ? *got : p->rest.n;
+    if (*got > 0) {
+        memcpy(out, p->rest.p, *got);
+    }
+    p->rest = str_slice(p->rest, *got, p->rest.n);
+    return true;
+}
+
+static bool breaks_off(void *ctx, char *out, size_t n, size_t *got)
+{
+    struct pieces *p = ctx;
+    return p->rest.n > 40 && next_piece(ctx, out, n, got);
+}
+
+/* What comes piece by piece is what it is as a whole, but JSON, which is left to that. */
+static void items_come_from_a_stream_likewise(void)
+{
+    static const size_t sizes[] = {1, 7, 1024, 100000};
+    struct buf text = {0};
+    buf_addz(&text, "\xEF\xBB\xBF# \xC3\xA9\nlist:\n");
+    for (size_t i = 0; i < 3000; i++) {
+        buf_fmt(&text, "- {id: %zu, text: \"\xE6\xBC\xA2 \xF0\x9F\x98\x80\"}\n", i);
+    }
+    buf_addz(&text, "z: 1\n");
+    struct arena *a = arena_new();
+    struct val *root = NULL;
+    struct seen want = {.n_kept = 0};
+    struct val_items items = {"list", note, &want};
+    CU_ASSERT_EQUAL(yaml_parse_items(a, NULL, buf_str(&text), &items, &root, NULL), 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct seen got = {.n_kept = 0};
+        struct pieces p = {buf_str(&text), sizes[i]};
+        items.ctx = &got;
+        CU_ASSERT_EQUAL(yaml_stream_items(a, NULL, next_piece, &p, &items, &root), 0);
+        CU_ASSERT(str_eq(buf_str(&got.text), buf_str(&want.text)));
+        CU_ASSERT(val_is(val_get(root, "list"), VAL_ARRAY) && val_get(root, "list")->count == 3000);
+        CU_ASSERT(str_is(val_get(root, "z")->text, "1"));
+        p.rest = buf_str(&text);
+        CU_ASSERT(yaml_stream_items(a, NULL, breaks_off, &p, &items, &root) < 0);
+        buf_free(&got.text);
+    }
+    static const char *const refused[] = {
+        "",          "  \n",     "{\"list\": []}",   "list: [\n", "list: \"\xFF\"\n",
+        "a: \x01\n", "\xFF\xFE", "list: [&a [*a]]\n"};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct pieces p = {str_of(refused[i]), 3};
+        CU_ASSERT(yaml_stream_items(a, NULL, next_piece, &p, &items, &root) < 0);
+    }
+    buf_free(&want.text);
+    buf_free(&text);
+    arena_free(a);
+}
+
+static void a_hash_of_pieces_is_that_of_the_whole(void)
+{
+    char text[1000];
+    memset(text, 'x', sizeof text);
+    for (size_t n = 0; n <= sizeof text; n += 37) {
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            struct hasher *h = hasher_new(seed);
+            for (size_t at = 0; at < n; at += 10) {
+                hasher_add(h, str_slice((struct str){text, n}, at, at + 10));
+            }
+            CU_ASSERT_EQUAL(hasher_end(h), hash64(seed, (struct str){text, n}));
+        }
     }
 }
 
@@ -201,6 +280,8 @@ static void an_arena_takes_over_another(void)
 }
 
 TESTS(items, {"items_of_one_list_are_handed_out", items_of_one_list_are_handed_out},
+      {"items_come_from_a_stream_likewise", items_come_from_a_stream_likewise},
+      {"a_hash_of_pieces_is_that_of_the_whole", a_hash_of_pieces_is_that_of_the_whole},
       {"mistakes_are_the_same_with_items_handed_out", mistakes_are_the_same_with_items_handed_out},
       {"packed_values_come_back_with_their_places", packed_values_come_back_with_their_places},
       {"an_arena_takes_over_another", an_arena_takes_over_another})

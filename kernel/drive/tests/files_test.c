@@ -41,6 +41,32 @@ static void reads_back_what_was_replaced(void)
     arena_free(a);
 }
 
+static void a_file_is_read_piece_by_piece(void)
+{
+    struct arena *a = arena_new();
+    const char *path = in_dir(a, "f");
+    char room[4];
+    size_t got = 9;
+    struct buf all = {0};
+    CU_ASSERT_EQUAL(file_replace(path, STR("0123456789"), NULL), 0);
+    struct file_pieces *f = file_pieces_open(path, 10);
+    CU_ASSERT_PTR_NULL(file_pieces_open(path, 11));
+    CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+    while (file_pieces_next(f, room, sizeof room, &got) && got > 0) {
+        buf_add(&all, (struct str){room, got});
+        buf_char(&all, '|');
+    }
+    buf_char(&all, '\0');
+    CHECK_TEXT(all.p, "0123|4567|89|");
+    file_pieces_close(f);
+    file_pieces_close(NULL);
+    CU_ASSERT_PTR_NULL(file_pieces_open(in_dir(a, "none"), 0));
+    CU_ASSERT_PTR_NULL(file_pieces_open(testing_dir(), 0));
+    CU_ASSERT_PTR_NULL(file_pieces_open("/dev/null", 0));
+    buf_free(&all);
+    arena_free(a);
+}
+
 static void replacing_keeps_the_mode_and_leaves_no_other_file(void)
 {
     struct arena *a = arena_new();
@@ -382,7 +408,8 @@ static void lists_the_files_below_a_folder(void)
     arena_free(arena);
 }
 
-TESTS(files, {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
+TESTS(files, {"a_file_is_read_piece_by_piece", a_file_is_read_piece_by_piece},
+      {"files_read_back_what_was_replaced", reads_back_what_was_replaced},
       {"files_replaced_keep_their_mode_and_leave_no_other_file",
        replacing_keeps_the_mode_and_leaves_no_other_file},
       {"files_swapped_take_the_mode_of_another", swapping_takes_the_mode_of_another},
