@@ -1,5 +1,6 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
+#include "evals/exit.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
