@@ -1,4 +1,5 @@
-#include "evals/ratio_int.h"
+#include "evals/exit.h"
+#include "evals/ratio.h"
 #include "evals/run_int.h"
 #include "evals/stats.h"
 

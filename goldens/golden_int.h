@@ -4,7 +4,11 @@
 
 #include "goldens/golden.h"
 
-enum { GOLDEN_TOOLS_BUCKETS = 256 };
+enum {
+    GOLDEN_SET_BYTES_MAX = 64 << 20, /* of one file */
+    GOLDEN_TASKS_MAX = 100000,
+    GOLDEN_TOOLS_BUCKETS = 256
+};
 
 /* What the tasks of a file inherit. */
 struct golden_defaults {
@@ -92,6 +96,13 @@ void golden_opened_end(struct golden_opened *o);
 int golden_expect_load(struct golden_loaded *l, const struct val *v, struct golden_expect *out,
                        struct err *e) MUST_CHECK;
 void golden_expect_free(struct golden_expect *x);
+
+/* Reads `model` and `provider` of the map v. ERR_INPUT with place. */
+int golden_model_read(struct doc d, const struct val *v, struct golden_model *out,
+                      struct err *e) MUST_CHECK;
+
+/* Loads the `models` of the set at root. ERR_INPUT with place. */
+int golden_models_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;
 
 /* Loads the `judge` of the set at root, which counts from then on. ERR_INPUT with place. */
 int golden_judge_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;

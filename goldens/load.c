@@ -3,16 +3,12 @@
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
-#include "kernel/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SET_BYTES_MAX = 64 << 20,
-    TASKS_MAX = 100000,
     TURNS_MAX = 1000,
-    MODELS_MAX = 100,
     FILES_MAX = 1000, /* of one set, included ones among them */
     INCLUDE_DEPTH_MAX = 16,
     ID_BYTES_MAX = 128, /* file names: with ".N.jsonl" and a model's name in front below 255 */
@@ -344,70 +340,6 @@ static int load_defaults(struct doc d, const struct val *root, struct golden_def
     return rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
 }
 
-static int load_model(struct doc d, const struct val *v, struct golden_model *out, struct err *e)
-{
-    static const char *const keys[] = {"model", "provider", NULL};
-    enum wire_format format;
-    if (v->kind == VAL_STRING && v->text.n > 0) {
-        out->name = v->text;
-        return 0;
-    }
-    if (v->kind != VAL_OBJECT) {
-        return doc_fail(d, v, e,
-                        "expected the name of a model, or {model: NAME, provider: PROVIDER}, "
-                        "found %s",
-                        v->kind == VAL_STRING ? "an empty text" : val_kind_name(v->kind));
-    }
-    int rc = doc_keys(d, v, "a model", keys, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "model", DOC_REQUIRED, &out->name, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "provider", DOC_OPTIONAL, &out->provider, e);
-    if (rc == 0 && out->name.n == 0) {
-        return doc_fail(d, val_get(v, "model"), e, "the name of the model is empty");
-    }
-    if (rc == 0 && out->provider.n > 0 && !wire_of_provider(out->provider, &format)) {
-        return doc_fail(d, val_get(v, "provider"), e,
-                        "there is no provider \"%.*s\": expected openai, responses or anthropic",
-                        STR_FMT(text_preview(d.arena, out->provider, SHOWN_CHARS)));
-    }
-    return rc;
-}
-
-/* A name may stand with two providers. Names become folders, so capitals do not tell two apart. */
-static bool same_model(const struct golden_model *a, const struct golden_model *b)
-{
-    bool apart = a->provider.n > 0 && b->provider.n > 0 && !str_eq(a->provider, b->provider);
-    return str_cmp_nocase(a->name, b->name) == 0 && !(apart && str_eq(a->name, b->name));
-}
-
-/* The matrix of models. */
-static int load_models(struct golden_loaded *l, const struct val *root, struct err *e)
-{
-    const struct val *list = NULL;
-    struct golden_set *s = &l->set;
-    int rc = doc_list(l->doc, root, "models", DOC_OPTIONAL, &list, e);
-    if (rc != 0 || list == NULL) {
-        return rc;
-    }
-    if (list->count == 0 || list->count > MODELS_MAX) {
-        return doc_fail(l->doc, list, e, "expected 1 to %d models, found %zu", (int)MODELS_MAX,
-                        list->count);
-    }
-    s->models = arena_array(s->arena, list->count, sizeof *s->models);
-    for (size_t i = 0; i < list->count && rc == 0; i++) {
-        struct golden_model *m = &s->models[s->n_models++];
-        rc = load_model(l->doc, &list->items[i], m, e);
-        for (size_t j = 0; j < i && rc == 0; j++) {
-            if (same_model(&s->models[j], m)) {
-                rc = doc_fail(l->doc, &list->items[i], e,
-                              "the model \"%.*s\" stands here twice: expected each once, or with "
-                              "a provider of its own each time",
-                              STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
-            }
-        }
-    }
-    return rc;
-}
-
 /* Tells a mistake in the last task and takes the task away. Tools that are broken were told at the
  * first task that names them. */
 static void pass_over(struct golden_loaded *l, const struct err *e)
@@ -426,9 +358,9 @@ static int reserve(struct golden_loaded *l, const struct val *tasks, struct err 
 {
     struct golden_set *s = &l->set;
     size_t n = tasks->count;
-    if (n > TASKS_MAX - s->n_tasks) {
+    if (n > GOLDEN_TASKS_MAX - s->n_tasks) {
         return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks in all, found %zu",
-                        (int)TASKS_MAX, s->n_tasks + n);
+                        (int)GOLDEN_TASKS_MAX, s->n_tasks + n);
     }
     if (l->opened == NULL && s->n_tasks + n > l->cap) {
         l->cap = 2 * s->n_tasks + n;
@@ -457,7 +389,7 @@ static int load_tasks(struct golden_loaded *l, const struct val *root, size_t fi
         return rc;
     }
     if (tasks->count == 0) {
-        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found 0", (int)TASKS_MAX);
+        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found 0", (int)GOLDEN_TASKS_MAX);
     }
     rc = reserve(l, tasks, e);
     if (rc == 0 && l->opened != NULL) {
@@ -504,8 +436,14 @@ static int load_include(struct golden_loaded *l, const struct val *v, struct err
                         val_is(v, VAL_STRING) ? "an empty text" : val_kind_name(v->kind));
     }
     const char *path = path_join(l->set.arena, l->dir, arena_cstr(l->set.arena, name));
+    if (path_is_dir(path)) {
+        return doc_fail(l->doc, v, e, "%s is a folder: expected the path of a golden set", path);
+    }
     if (!path_is_file(path)) {
-        return doc_fail(l->doc, v, e, "there is no golden set %s", path);
+        return doc_fail(l->doc, v, e,
+                        path_exists(path) ? "%s is no plain file: expected the path of a golden set"
+                                          : "there is no golden set %s",
+                        path);
     }
     if (is_open(l, path)) {
         return doc_fail(l->doc, v, e, "%s includes itself on this way", path);
@@ -557,7 +495,7 @@ static int load_set(struct golden_loaded *l, const struct val *root, size_t firs
     int rc = doc_keys_or(l->doc, root, "a golden set", keys, golden_not_in_set, e);
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
-    rc = rc != 0 ? rc : load_models(l, root, e);
+    rc = rc != 0 ? rc : golden_models_load(l, root, e);
     rc = rc != 0 ? rc : golden_judge_load(l, root, e);
     if (rc != 0) {
         return rc;
@@ -597,7 +535,7 @@ static int read_whole(struct golden_loaded *l, struct val **root, size_t *first,
     struct arena *arena = l->set.arena;
     struct arena *reading = arena_new();
     struct str text;
-    int rc = file_read(reading, l->doc.file, SET_BYTES_MAX, &text, e);
+    int rc = file_read(reading, l->doc.file, GOLDEN_SET_BYTES_MAX, &text, e);
     if (rc == 0) {
         l->set.hash = hash64(l->set.hash, text);
         rc = l->opened == NULL ? yaml_parse(arena, l->doc.file, text, YAML_CORE, root, e)
@@ -623,7 +561,7 @@ static int load_file(struct golden_loaded *l, const char *path, struct err *e)
     l->doc = (struct doc){arena, path};
     l->dir = path_dir(arena, path);
     add_file(l, path);
-    if (l->opened == NULL || !golden_opened_stream(l, SET_BYTES_MAX, &root, &first)) {
+    if (l->opened == NULL || !golden_opened_stream(l, GOLDEN_SET_BYTES_MAX, &root, &first)) {
         rc = read_whole(l, &root, &first, e);
     }
     return rc != 0 ? rc : load_set(l, root, first, e);
