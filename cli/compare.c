@@ -37,8 +37,9 @@ struct comparing {
 static void tell_run(const struct run_data *d)
 {
     if (d->report->interrupted) {
-        tell("%s is not finished: %zu of %lld trials%s", d->report->out, d->report->n,
-             (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "");
+        tell("%s is not finished: %zu of %lld trials%s%s", d->report->out, d->report->n,
+             (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "",
+             d->journal ? ", and no results.jsonl" : "");
     }
 }
 

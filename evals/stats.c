@@ -93,10 +93,24 @@ static size_t rank_of(size_t n, size_t per_mille)
     return (n * per_mille + 999) / 1000 - 1;
 }
 
+/* Whether all clusters are the same, so that each mean of some of them is. */
+static bool are_alike(const struct cluster *c, size_t n)
+{
+    size_t i = 1;
+    while (i < n && c[i].n == c[0].n && c[i].sum == c[0].sum) {
+        i++;
+    }
+    return i >= n;
+}
+
 struct interval stats_bootstrap(const struct cluster *c, size_t n, uint64_t seed)
 {
     if (n == 0) {
         return (struct interval){false, 0, 0};
+    }
+    if (are_alike(c, n)) {
+        double mean = c[0].sum / (double)c[0].n;
+        return (struct interval){true, mean, mean};
     }
     size_t times = STATS_DRAWS_MAX / n;
     times = times > STATS_RESAMPLES       ? STATS_RESAMPLES

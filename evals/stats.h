@@ -45,8 +45,9 @@ struct interval stats_clustered(const struct cluster *c, size_t n, double low, d
 
 /* Percentile bootstrap of the mean: whole clusters are drawn with replacement STATS_RESAMPLES times
  * (fewer, at least STATS_RESAMPLES_MIN, beyond STATS_DRAWS_MAX draws); the interval is the 2.5 and
- * 97.5 percentile (nearest rank) of the means. Source: B. Efron, R. Tibshirani, An Introduction to
- * the Bootstrap (1993), ch. 13. A paired comparison gives each task's difference as a cluster. */
+ * 97.5 percentile (nearest rank) of the means, which is one point where all clusters are the same.
+ * Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), ch. 13. A paired
+ * comparison gives each task's difference as a cluster. */
 struct interval stats_bootstrap(const struct cluster *c, size_t n, uint64_t seed);
 
 /* Whether at least one, or every one, of k trials drawn from n with c passed passes: 1 − C(n−c,k) /

@@ -75,6 +75,9 @@ static void bootstrap(void)
     CU_ASSERT(v.low == 0 && v.high == 1);
     v = stats_bootstrap(same, 3, 7); /* whole clusters: each has the mean 2 */
     CU_ASSERT(v.low == 2 && v.high == 2);
+    static const struct cluster alike[] = {{7, 2}, {7, 2}, {7, 2}};
+    v = stats_bootstrap(alike, 3, 7);
+    CU_ASSERT(v.known && v.low == 3.5 && v.high == 3.5);
     CU_ASSERT_FALSE(stats_bootstrap(NULL, 0, 7).known);
 }
 
