@@ -22,6 +22,9 @@ void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct s
  * spare. */
 void report_close_rows(struct eval_report *r);
 
+/* By task, model and trial, like strcmp; 0: they are of the same trial. */
+int eval_row_cmp(const struct eval_row *a, const struct eval_row *b);
+
 /* Closes the rows of a file of which each was made by one line, the first by the first. ERR_INPUT:
  * a trial has two lines; of a journal only the last of them stays. */
 int report_check_twice(struct eval_report *r, bool journal, struct err *e) MUST_CHECK;

@@ -174,6 +174,9 @@ void trial_cancel(struct trial *t);
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out,
                  struct err *e) MUST_CHECK;
 
+/* Makes it an error, which has no scores and no checks. problem: outlives it. */
+void trial_make_error(struct eval_trial *t, int code, struct str problem);
+
 /* How many calls are expected; -1 = nothing is said of calls. */
 int64_t expected_calls(const struct golden_expect *x);
 
