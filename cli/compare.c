@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/gates.h"
+#include "cli/options.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
 #include "reports/report.h"
@@ -36,8 +37,9 @@ struct comparing {
 static void tell_run(const struct run_data *d)
 {
     if (d->report->interrupted) {
-        tell("%s is not finished: %zu of %lld trials%s", d->report->out, d->report->n,
-             (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "");
+        tell("%s is not finished: %zu of %lld trials%s%s", d->report->out, d->report->n,
+             (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "",
+             d->journal ? ", and no results.jsonl" : "");
     }
 }
 

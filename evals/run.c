@@ -170,7 +170,7 @@ static void add_cost(struct runner *r, int64_t nano, struct str of)
     if (i == r->n_costs) {
         r->costs[r->n_costs++] = (struct eval_cost){arena_str(r->report->arena, currency), 0};
     }
-    r->costs[i].nano += nano;
+    r->costs[i].nano += nano < INT64_MAX - r->costs[i].nano ? nano : 0;
 }
 
 /* What progress tells of costs. */
