@@ -240,7 +240,8 @@ struct eval_trial {
                          */
     int code; /* of an error: ERR_MISS, ERR_INPUT (a bad cassette), ERR_NET, ERR_IO …; else 0 */
     size_t drifts;
-    bool recorded; /* EVAL_RECORD: something was, and it ended well */
+    struct str cassette; /* XXH3-64 in hex of its recording; n 0 = none was replayed or made */
+    bool recorded;       /* EVAL_RECORD: something was, and it ended well */
 };
 
 /* Whether there was a run at all: not where its cassette was missing, for example. What such a

@@ -271,6 +271,7 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     out->set = set.n == 0 ? "" : arena_cstr(arena, set);
     out->line = (uint32_t)count_of(&l, object, "line", false, 0);
     out->expected_calls = count_of(&l, object, "expected_calls", false, -1);
+    out->cassette = text_of(&l, "cassette", false);
     out->drifts = (size_t)count_of(&l, object, "drifts", false, 0);
     out->trace = text_of(&l, "trace", false);
     out->problem = text_of(&l, "problem", false);

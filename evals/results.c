@@ -113,6 +113,9 @@ static void add_place(struct buf *out, const struct eval_trial *t)
     }
     buf_char(out, ']');
     json_put_known(out, "expected_calls", t->expected_calls);
+    if (t->cassette.n > 0) {
+        json_put_text(out, "cassette", t->cassette);
+    }
     if (t->drifts > 0) {
         json_put_int(out, "drifts", (int64_t)t->drifts);
     }

@@ -1,8 +1,10 @@
 /* One run, wired: the session with its tools, its log, and who decides about calls; what it came
  * to. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "evals/rig_int.h"
+#include "kernel/base/hash.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 
@@ -349,6 +351,9 @@ void rig_source_outcome(struct rig *r, struct rig_outcome *out)
     out->recorded = r->recorder == NULL ? 0 : recorder_count(r->recorder);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
+    }
+    if (r->cassette != NULL && r->options.source == EVAL_REPLAY) {
+        out->cassette = arena_printf(r->arena, "%016" PRIx64, hash64(0, r->cassette->source));
     }
     if (r->fake != NULL) {
         out->script = fake_path(r->script);

@@ -98,10 +98,11 @@ struct rig_outcome {
     size_t n_calls;
     size_t recorded;             /* interactions that were written */
     struct player_report replay; /* of a replay: misses, drift, unused interactions */
-    const char *script;          /* EVAL_FAKE: its file, which no log names; else NULL */
-    struct str leftover;         /* EVAL_FAKE: steps that were never asked for; n 0 = none */
-    struct str warning;          /* of loading the cassette; n 0 = none */
-    struct str note; /* what else may help where a call of the model broke; n 0 = nothing */
+    struct str cassette; /* XXH3-64 in hex of the recording that was replayed; n 0 = none was */
+    const char *script;  /* EVAL_FAKE: its file, which no log names; else NULL */
+    struct str leftover; /* EVAL_FAKE: steps that were never asked for; n 0 = none */
+    struct str warning;  /* of loading the cassette; n 0 = none */
+    struct str note;     /* what else may help where a call of the model broke; n 0 = nothing */
 };
 
 /* False while the run is not over: *out then holds no result. */

@@ -49,6 +49,7 @@ struct runner {
     size_t kept; /* of those: by the run that this one goes on with */
     enum runner_state state;
     int64_t spent_nano;
+    struct str unpriced; /* a task whose cost in USD is not known; n 0 = none */
     size_t errors;
     struct eval_cost costs[EVAL_CURRENCIES_MAX];
     size_t n_costs;
@@ -107,7 +108,7 @@ static bool is_usd(struct str currency)
     return currency.n == 0 || str_is(currency, "USD");
 }
 
-/* Ends the run at its budget, which judges spend too. */
+/* What counts for the budget: the trial's cost and its judge's. */
 static void count_cost(struct runner *r, const struct eval_trial *t)
 {
     const struct eval_judged *j = &t->judged;
@@ -118,47 +119,66 @@ static void count_cost(struct runner *r, const struct eval_trial *t)
                : nano < INT64_MAX - j->cost_nano ? nano + j->cost_nano
                                                  : INT64_MAX;
     }
-    if (r->o->max_cost_nano <= 0 || r->state != RUNNER_GOING || !eval_ran(t)) {
+    if (!eval_ran(t)) {
         return;
     }
+    if (nano >= 0 && usd) {
+        r->spent_nano += nano < INT64_MAX - r->spent_nano ? nano : INT64_MAX - r->spent_nano;
+    } else if (r->unpriced.n == 0) {
+        r->unpriced = arena_str(r->report->arena, t->task);
+    }
+}
+
+/* Ends the run at its budget. */
+static void check_budget(struct runner *r)
+{
+    int64_t most = r->o->max_cost_nano;
     struct buf text = {0};
-    if (nano < 0 || !usd) {
+    if (most <= 0 || r->state != RUNNER_GOING || r->left == 0 ||
+        (r->unpriced.n == 0 && r->spent_nano < most)) {
+        return;
+    }
+    if (r->unpriced.n > 0) {
         buf_fmt(&text,
                 "stopped: the cost of %.*s in USD is not known, so --max-cost cannot be kept"
                 " (--prices FILE can name prices)",
-                STR_FMT(t->task));
+                STR_FMT(r->unpriced));
     } else {
-        r->spent_nano += nano < INT64_MAX - r->spent_nano ? nano : INT64_MAX - r->spent_nano;
-    }
-    if (text.n == 0 && r->spent_nano >= r->o->max_cost_nano) {
         buf_addz(&text, "stopped: ");
         money_add(&text, r->spent_nano, STR("USD"));
         buf_addz(&text, " are spent, --max-cost is ");
-        money_add(&text, r->o->max_cost_nano, STR("USD"));
+        money_add(&text, most, STR("USD"));
     }
-    if (text.n > 0 && r->left > 0) {
-        buf_fmt(&text, "; %zu of %zu trials were not started", r->left, r->plan.n);
-        r->state = RUNNER_SPENT;
-        r->report->stopped = arena_str(r->report->arena, buf_str(&text));
-    }
+    buf_fmt(&text, "; %zu of %zu trials were not started", r->left, r->plan.n);
+    r->state = RUNNER_SPENT;
+    r->report->stopped = arena_str(r->report->arena, buf_str(&text));
     buf_free(&text);
 }
 
-/* What progress tells of costs: currencies beyond what there is room for are left out. */
-static void sum_cost(struct runner *r, const struct eval_trial *t)
+/* Currencies beyond what there is room for are left out. */
+static void add_cost(struct runner *r, int64_t nano, struct str of)
 {
-    struct str currency = t->result.currency.n == 0 ? STR("USD") : t->result.currency;
+    struct str currency = of.n == 0 ? STR("USD") : of;
     size_t i = 0;
     while (i < r->n_costs && !str_eq(r->costs[i].currency, currency)) {
         i++;
     }
-    if (t->result.cost_nano < 0 || i == EVAL_CURRENCIES_MAX) {
+    if (nano < 0 || i == EVAL_CURRENCIES_MAX) {
         return;
     }
     if (i == r->n_costs) {
         r->costs[r->n_costs++] = (struct eval_cost){arena_str(r->report->arena, currency), 0};
     }
-    r->costs[i].nano += t->result.cost_nano;
+    r->costs[i].nano += nano;
+}
+
+/* What progress tells of costs. */
+static void sum_cost(struct runner *r, const struct eval_trial *t)
+{
+    add_cost(r, t->result.cost_nano, t->result.currency);
+    if (t->judged.asked > 0) {
+        add_cost(r, t->judged.cost_nano, t->judged.currency);
+    }
 }
 
 static void tell_progress(struct runner *r, const struct eval_trial *t)
@@ -198,6 +218,7 @@ static void keep(struct job *job)
     }
     r->done++;
     count_cost(r, &t);
+    check_budget(r);
     r->report->recorded += t.recorded ? 1 : 0;
     tell_progress(r, &t);
 }
@@ -375,6 +396,7 @@ static int take_over(struct runner *r, const char *journal, const char *results,
         rc = journal_read(&r->plan, results, on_result, r, &end, e);
     }
     r->done = r->kept = r->plan.n - r->left;
+    check_budget(r);
     if (rc == 0 && r->left > 0 && there && remove(results) != 0) {
         rc = err_at(e, ERR_IO, results, 0, 0, "cannot be removed to be written anew");
     }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CASSETTE_BYTES_MAX = 1 << 30 };
+
 struct trial {
     struct arena *arena;
     struct loop *loop;
@@ -431,6 +433,7 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     out->result.currency = copy(arena, run->result.currency);
     out->model = arena_str(arena, run->model);
     out->trace = arena_str(arena, str_of(t->trace));
+    out->cassette = arena_str(arena, run->cassette);
     keep_calls(arena, run, out);
     if (t->plan->n_models > 1 && t->item->model->label.n > 0) {
         out->model = arena_str(arena, t->item->model->label); /* which tells two apart */
@@ -530,6 +533,16 @@ static const struct str *copy_tags(struct arena *arena, const struct golden_entr
     return tags;
 }
 
+/* That of a trial that ended well has its name now. */
+static void hash_recording(struct trial *t, struct arena *arena, struct eval_trial *out)
+{
+    bool well = out->verdict.outcome == EVAL_PASS || out->verdict.outcome == EVAL_FAIL;
+    struct str text = {0};
+    if (well && file_read(t->arena, t->cassette, CASSETTE_BYTES_MAX, &text, NULL) == 0) {
+        out->cassette = arena_printf(arena, "%016" PRIx64, hash64(0, text));
+    }
+}
+
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, struct err *e)
 {
     *out = (struct eval_trial){.set = arena_cstr(arena, t->plan->sets[t->item->set]->name),
@@ -567,6 +580,9 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
     bool nothing = out->result.status == RUN_PROGRAM_FAILED && run->recorded == 0;
     int closed = close_files(t, run->recorded > 0, nothing ? EVAL_ERROR : outcome, /* set aside */
                              rc == 0 ? e : NULL);
+    if (rc == 0 && closed == 0 && t->recording != NULL) {
+        hash_recording(t, arena, out);
+    }
     golden_task_free(t->task);
     arena_free(t->arena);
     free(t);

@@ -71,8 +71,8 @@ struct golden_opened *golden_opened_new(void);
 void golden_opened_free(struct golden_opened *o); /* NULL allowed */
 
 /* Reads a file of an opened set piece by piece: the items of `tasks` are put aside, *root gets the
- * rest, *first the number of the first. False: it cannot be read so, or something is wrong; then
- * golden_opened_read of its whole text says what. */
+ * rest, *first the number of the first. False: it is small, or cannot be read so, or something
+ * is wrong; then golden_opened_read of its whole text does it or says what. */
 bool golden_opened_stream(struct golden_loaded *l, size_t max_bytes, struct val **root,
                           size_t *first);
 

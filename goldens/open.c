@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_MEMORY_MAX = 1 << 20, SLOTS_FIRST = 16 };
+enum {
+    IN_MEMORY_MAX = 1 << 20,
+    SLOTS_FIRST = 16,
+    PIECES_BYTES_MIN = 16 << 20 /* a file of less is read whole, which is faster */
+};
 
 /* ---- texts that many tasks share ---- */
 
@@ -317,7 +321,7 @@ bool golden_opened_stream(struct golden_loaded *l, size_t max_bytes, struct val 
 {
     struct golden_opened *o = l->opened;
     const struct val_items items = {"tasks", put_aside, o};
-    struct source s = {.file = file_pieces_open(l->doc.file), .left = max_bytes};
+    struct source s = {.file = file_pieces_open(l->doc.file, PIECES_BYTES_MIN), .left = max_bytes};
     if (s.file == NULL) {
         return false;
     }

@@ -106,11 +106,12 @@ class Sets:
 def replayed(row, in_turn, sets, rounds):
     """Everything that the run does, less what a run of one task does, which is the start."""
     one = in_turn({"one": sets.replay(1)}, rounds, before=sets.clear)["one"]
-    row("eval --replay of one task: wall", one.wall, "goal", 25, "ms")
+    row("eval --replay of one task: wall", one.wall, "its CPU", one.cpu, "ms")
     row("eval --replay of one task: CPU", one.cpu, "goal", 25, "ms")
     for tasks in TASKS:
         for jobs in (1, 16):
-            many = in_turn({"many": sets.replay(tasks, "--jobs", str(jobs))}, max(3, rounds // 5), before=sets.clear)["many"]
+            times = max(3, rounds * 1000 // tasks)
+            many = in_turn({"many": sets.replay(tasks, "--jobs", str(jobs))}, times, before=sets.clear)["many"]
             row(f"a task of {tasks:,}, --jobs {jobs}: CPU", (many.cpu - one.cpu) * 1000 / (tasks - 1), "goal", 100, "us")
 
 

@@ -81,6 +81,7 @@ static void recorded_and_replayed(void)
     CHECK_STATUS(server_end(&m.server), 0);
     const char *results = read_text(path_of("%s/results.jsonl", recorded), NULL);
     check_order(results, 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(results, "\"cassette\":\""));
     for (int i = 0; i < 3; i++) {
         CU_ASSERT(access(path_of("%s/%s/b.2.yaml", tapes, folders[i]), R_OK) == 0);
         CU_ASSERT(access(path_of("%s/traces/%s--a.1.jsonl", recorded, folders[i]), R_OK) == 0);

@@ -176,7 +176,8 @@ static void the_last_line_of_a_journal_counts(void)
 
 /* ---- memory ---- */
 
-enum { MANY = 20000, NOTE_BYTES = 4096, SPARE_KB = 24 * 1024 };
+enum { MANY = 20000, TASKS = 4000, NOTE_BYTES = 4096 };
+enum { SPARE_KB = 24 * 1024, SPARE_RUN_KB = 10 * 1024 };
 
 /* Whether freed memory is given back: the sanitizer keeps it for a while. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -185,19 +186,17 @@ enum { MEASURES = 0 };
 enum { MEASURES = 1 };
 #endif
 
-/* What a child that loads the run at `dir` (NULL = none) takes at most, in KiB. */
-static long peak_of(const char *dir)
+/* What a child that does this takes at most, in KiB. */
+static long peak_of(int (*work)(const char *path), const char *path)
 {
     int ends[2] = {-1, -1}, status = 0;
     long peak = 0;
     CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
     pid_t child = fork();
     if (child == 0) {
-        struct run_data *d = NULL;
         struct rusage used = {.ru_maxrss = 0};
-        int rc = dir == NULL ? 0 : run_load(dir, &d, NULL);
+        int rc = work(path);
         rc = rc != 0 ? rc : getrusage(RUSAGE_SELF, &used);
-        run_data_free(d);
         bool told = write(ends[1], &used.ru_maxrss, sizeof peak) == sizeof peak;
         _exit(rc == 0 && told ? 0 : 1);
     }
@@ -207,6 +206,40 @@ static long peak_of(const char *dir)
     close(ends[0]);
     close(ends[1]);
     return peak;
+}
+
+static int do_nothing(const char *path)
+{
+    (void)path;
+    return 0;
+}
+
+static int do_load(const char *dir)
+{
+    struct run_data *d = NULL;
+    int rc = run_load(dir, &d, NULL);
+    run_data_free(d);
+    return rc;
+}
+
+static int do_load_set(const char *set)
+{
+    struct golden_set *s = NULL;
+    int rc = golden_load(set, &s, NULL);
+    golden_free(s);
+    return rc;
+}
+
+static int do_eval(const char *set)
+{
+    struct eval_report *r = NULL;
+    const char *out = path_join(arena, path_dir(arena, set), "run");
+    struct eval_options o = {
+        .sets = &set, .n_sets = 1, .source = EVAL_FAKE, .jobs = 16, .out = out};
+    int rc = eval_run(&o, &r, NULL);
+    rc = rc == 0 && (r->n != TASKS || r->summary.passed != TASKS) ? ERR_STATE : rc;
+    eval_report_free(r);
+    return rc;
 }
 
 static void put_many(const char *dir)
@@ -235,7 +268,7 @@ static void long_runs_take_little_memory(void)
     arena = arena_new();
     const char *dir = testing_dir();
     put_many(dir);
-    long before = peak_of(NULL), peak = peak_of(dir);
+    long before = peak_of(do_nothing, NULL), peak = peak_of(do_load, dir);
     CU_ASSERT(MEASURES == 0 || peak - before < SPARE_KB);
     struct run_data *d = load(dir);
     CU_ASSERT_EQUAL(d->report->n, MANY);
@@ -245,7 +278,41 @@ static void long_runs_take_little_memory(void)
     arena_free(arena);
 }
 
+/* Running a set takes little more than to load it, whatever its trials say and call. */
+static void long_sets_are_run_in_little_memory(void)
+{
+    if (MEASURES == 0) {
+        testing_skip("the sanitizer keeps freed memory");
+        return;
+    }
+    arena = arena_new();
+    const char *dir = testing_dir();
+    struct buf set = {0};
+    buf_addz(&set, "version: 1\nname: many\ntasks:\n");
+    for (int i = 0; i < TASKS; i++) {
+        buf_fmt(
+            &set,
+            "- {id: task-%d, prompt: Say it., fake: s.yaml, expect: {answer: {contains: said}}}\n",
+            i);
+    }
+    struct buf script = {0};
+    buf_addz(&script, "version: 1\nsteps:\n- reply: {text: said");
+    for (int i = 0; i < NOTE_BYTES / 8; i++) {
+        buf_addz(&script, " and so ");
+    }
+    buf_addz(&script, "}\n");
+    put(dir, "set.yaml", buf_str(&set));
+    put(dir, "s.yaml", buf_str(&script));
+    long loaded = peak_of(do_load_set, in_dir(dir, "set.yaml"));
+    long peak = peak_of(do_eval, in_dir(dir, "set.yaml"));
+    CU_ASSERT(peak - loaded < SPARE_RUN_KB); /* the results have 18,000 KB */
+    buf_free(&set);
+    buf_free(&script);
+    arena_free(arena);
+}
+
 TESTS(rows, {"rows_are_what_their_lines_say", rows_are_what_their_lines_say},
       {"lines_that_change_are_told", lines_that_change_are_told},
       {"the_last_line_of_a_journal_counts", the_last_line_of_a_journal_counts},
-      {"long_runs_take_little_memory", long_runs_take_little_memory})
+      {"long_runs_take_little_memory", long_runs_take_little_memory},
+      {"long_sets_are_run_in_little_memory", long_sets_are_run_in_little_memory})

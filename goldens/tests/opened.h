@@ -3,6 +3,7 @@
 #define GOLDENS_TESTS_OPENED_H
 
 #include "goldens/golden.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/base/val_pack.h"
 
@@ -11,16 +12,12 @@
 
 static inline void opened_add_value(struct buf *out, const char *key, const struct val *v)
 {
-    json_key(out, key);
-    if (v == NULL) {
-        buf_addz(out, "null");
-        return;
-    }
     struct buf packed = {0};
-    val_pack(&packed, v);
-    for (size_t i = 0; i < packed.n; i++) {
-        buf_fmt(out, "%02x", (unsigned char)packed.p[i]);
+    if (v != NULL) {
+        val_pack(&packed, v);
     }
+    json_put_int(out, key, (int64_t)packed.n);
+    json_put_hash(out, key, hash64(0, buf_str(&packed)));
     buf_free(&packed);
 }
 

@@ -190,11 +190,12 @@ struct file_pieces {
     int fd;
 };
 
-struct file_pieces *file_pieces_open(const char *path)
+struct file_pieces *file_pieces_open(const char *path, size_t min_bytes)
 {
     struct stat st;
     int fd = open_to_read(path);
-    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        (uintmax_t)st.st_size < min_bytes) {
         if (fd >= 0) {
             close(fd);
         }

@@ -11,10 +11,10 @@
 int file_read(struct arena *arena, const char *path, size_t max_bytes, struct str *out,
               struct err *e) MUST_CHECK;
 
-/* A regular file, to be read piece by piece. NULL: it is none, or cannot be read; file_read says
- * what is wrong. */
+/* A regular file of at least so many bytes, to be read piece by piece. NULL: it is none, or cannot
+ * be read; file_read reads it or says what is wrong. */
 struct file_pieces;
-struct file_pieces *file_pieces_open(const char *path);
+struct file_pieces *file_pieces_open(const char *path, size_t min_bytes);
 /* At most n bytes into out, their number into *got: 0 at the end. False: it cannot be read. */
 bool file_pieces_next(struct file_pieces *f, char *out, size_t n, size_t *got);
 void file_pieces_close(struct file_pieces *f); /* NULL allowed */

@@ -49,7 +49,8 @@ static void a_file_is_read_piece_by_piece(void)
     size_t got = 9;
     struct buf all = {0};
     CU_ASSERT_EQUAL(file_replace(path, STR("0123456789"), NULL), 0);
-    struct file_pieces *f = file_pieces_open(path);
+    struct file_pieces *f = file_pieces_open(path, 10);
+    CU_ASSERT_PTR_NULL(file_pieces_open(path, 11));
     CU_ASSERT_PTR_NOT_NULL_FATAL(f);
     while (file_pieces_next(f, room, sizeof room, &got) && got > 0) {
         buf_add(&all, (struct str){room, got});
@@ -59,9 +60,9 @@ static void a_file_is_read_piece_by_piece(void)
     CHECK_TEXT(all.p, "0123|4567|89|");
     file_pieces_close(f);
     file_pieces_close(NULL);
-    CU_ASSERT_PTR_NULL(file_pieces_open(in_dir(a, "none")));
-    CU_ASSERT_PTR_NULL(file_pieces_open(testing_dir()));
-    CU_ASSERT_PTR_NULL(file_pieces_open("/dev/null"));
+    CU_ASSERT_PTR_NULL(file_pieces_open(in_dir(a, "none"), 0));
+    CU_ASSERT_PTR_NULL(file_pieces_open(testing_dir(), 0));
+    CU_ASSERT_PTR_NULL(file_pieces_open("/dev/null", 0));
     buf_free(&all);
     arena_free(a);
 }
