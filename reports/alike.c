@@ -137,7 +137,8 @@ static void add_command(struct buf *out, const struct alike *a, size_t i, bool m
             buf_add(&tasks, a->rows[k]->task);
         }
     }
-    bool all = (r->whole && r->summary.misses == r->n) || more || n > TASKS_MAX;
+    bool missed = r->whole && r->summary.misses == r->n && n == a->missed;
+    bool all = missed || more || n > TASKS_MAX;
     buf_add(&command, a->stories[i].begin);
     buf_add(&command, all ? (struct str){NULL, 0} : buf_str(&tasks));
     buf_add(&command, a->stories[i].end);

@@ -258,7 +258,9 @@ static void add_reasons(struct buf *out, const struct alike *a, size_t i,
         buf_fmt(out, "  assay trace show %s/%.*s\n", a->report->out, STR_FMT(t->trace));
     }
     alike_add_others(&others, a, i);
-    block_add(out, buf_str(&others), 2, 0);
+    if (others.n > 0) {
+        block_add(out, buf_str(&others), 2, 0);
+    }
     buf_free(&problem);
     buf_free(&others);
 }
