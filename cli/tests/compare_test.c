@@ -128,6 +128,27 @@ static const char *made_run(const char *lines, int trials)
     "\",\"status\":\"completed\",\"scores\":{},\"checks\":[],\"calls\":[],\"answer\":null,"        \
     "\"steps\":1,\"usage\":{},\"cost_nano\":null,\"latency_ms\":5,\"trace\":\"traces/x.jsonl\"}\n"
 
+#define ERROR_LINE(task)                                                                           \
+    "{\"task\":\"" task "\",\"trial\":1,\"model\":\"m\",\"outcome\":\"error\",\"status\":"         \
+    "\"model_error\",\"scores\":{},\"checks\":[],\"calls\":[{\"name\":\"f\",\"arguments\":\"{}\"," \
+    "\"step\":1}],\"answer\":null,\"steps\":1,\"usage\":{},\"cost_nano\":null,\"latency_ms\":5,"   \
+    "\"trace\":\"traces/x.jsonl\",\"problem\":\"the endpoint answered 500\"}\n"
+
+/* What ended in an error has no calls to compare: the error is told. */
+static void errors(void)
+{
+    const char *good = made_run(LINE("a", "1", "pass") LINE("b", "1", "pass"), 2);
+    const char *bad = made_run(LINE("a", "1", "pass") ERROR_LINE("b"), 2);
+    const struct ran *r = ASSAY("compare", good, bad);
+    CHECK_OUT(r, "not scored in one of them: 1\n  b  1/1 → error\n"
+                 "      now an error: the endpoint answered 500\n");
+    r = ASSAY("compare", bad, good);
+    CHECK_OUT(r, "  b  error → 1/1\n      was an error: the endpoint answered 500\n");
+    r = ASSAY("compare", bad, bad);
+    CHECK_OUT(r, "  b  error → error\n      was an error: the endpoint answered 500\n"
+                 "      now an error: the endpoint answered 500\n");
+}
+
 static void kinds(void)
 {
     static const char base[] =
@@ -230,6 +251,7 @@ TESTS(compare, {"compare_shows_a_planted_regression", planted},
       {"compare_is_sure_of_what_is_more_than_chance", certain},
       {"compare_json_is_one_object", json}, {"gates_decide_the_exit_status", gates},
       {"compare_tells_kinds_of_change_apart", kinds},
+      {"compare_tells_the_error_of_what_is_not_scored", errors},
       {"compare_rules_a_fall_out_with_enough_tasks", enough},
       {"compare_refuses_what_is_no_run", bad_runs},
       {"compare_reads_a_run_that_was_cut_off", unfinished})
