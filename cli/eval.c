@@ -102,8 +102,6 @@ struct request {
     bool json;
 };
 
-enum { EVAL_OPTIONS = 26 };
-
 /* What the program under test decides itself. */
 static int check_agent(const struct eval_options *o, struct err *e)
 {
@@ -161,74 +159,91 @@ static int parse_run(struct request *q, struct err *e)
     return rc == 0 && q->baseline != NULL ? run_load(q->baseline, &q->base, e) : rc;
 }
 
-static int parse(int argc, char **argv, struct request *q, struct err *e)
+/* Flags that what they ask for is worked out of. */
+struct flags {
+    const char *replay, *record, *prices;
+    bool fake;
+    int64_t seed;
+    struct replay_flags how;
+};
+
+static int read_flags(int argc, char **argv, struct request *q, struct flags *f, struct err *e)
 {
-    const char *replay = NULL, *record = NULL, *table = NULL;
-    struct replay_flags how = {.mode = NULL};
     struct eval_options *o = &q->options;
-    bool fake = false;
-    int64_t seed = 0;
-    struct option options[EVAL_OPTIONS + LIVE_OPTIONS + REPLAY_OPTIONS + GATE_OPTIONS] = {
-        {"replay", OPTION_NAME, &replay, 0, 0},
-        {"record", OPTION_NAME, &record, 0, 0},
-        {"fake", OPTION_FLAG, &fake, 0, 0},
-        {"agent", OPTION_TEXT, &o->agent, 0, 0},
-        {"script", OPTION_TEXT, &o->script, 0, 0},
-        {"mode", OPTION_TEXT, &how.mode, 0, 0},
-        {"provider", OPTION_TEXT, &o->provider, 0, 0},
-        {"stream", OPTION_FLAG, &o->stream, 0, 0},
-        {"json", OPTION_FLAG, &q->json, 0, 0},
-        {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
-        {"model", OPTION_LIST, &q->models, 0, 0},
-        {"judge", OPTION_NAME, &o->judge, 0, 0},
-        {"base-url", OPTION_NAME, &q->base_url, 0, 0},
-        {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
-        {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
-        {"filter", OPTION_LIST, &q->filters, 0, 0},
-        {"task", OPTION_TEXT, &o->task, 0, 0},
-        {"out", OPTION_NAME, &o->out, 0, 0},
-        {"prices", OPTION_NAME, &table, 0, 0},
-        {"trials", OPTION_INT, &o->trials, 1, 1000000},
-        {"jobs", OPTION_INT, &o->jobs, 1, 100000},
-        {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
-        {"shard", OPTION_NAME, &q->shard, 0, 0},
-        {"max-cost", OPTION_NAME, &q->max_cost, 0, 0},
-        {"resume", OPTION_FLAG, &o->resume, 0, 0},
-        {"baseline", OPTION_NAME, &q->baseline, 0, 0},
-        {"seed", OPTION_INT, &seed, 1, INT64_C(1) << 53}};
-    live_options(&q->live_flags, options + EVAL_OPTIONS);
-    size_t n = EVAL_OPTIONS + LIVE_OPTIONS;
-    n += replay_options(&how, options + n);
+    const struct option own[] = {{"replay", OPTION_NAME, &f->replay, 0, 0},
+                                 {"record", OPTION_NAME, &f->record, 0, 0},
+                                 {"fake", OPTION_FLAG, &f->fake, 0, 0},
+                                 {"agent", OPTION_TEXT, &o->agent, 0, 0},
+                                 {"script", OPTION_TEXT, &o->script, 0, 0},
+                                 {"mode", OPTION_TEXT, &f->how.mode, 0, 0},
+                                 {"provider", OPTION_TEXT, &o->provider, 0, 0},
+                                 {"stream", OPTION_FLAG, &o->stream, 0, 0},
+                                 {"json", OPTION_FLAG, &q->json, 0, 0},
+                                 {"verbose", OPTION_FLAG, &q->live_flags.verbose, 0, 0},
+                                 {"model", OPTION_LIST, &q->models, 0, 0},
+                                 {"judge", OPTION_NAME, &o->judge, 0, 0},
+                                 {"base-url", OPTION_NAME, &q->base_url, 0, 0},
+                                 {"temperature", OPTION_TEXT, &o->temperature, 0, 0},
+                                 {"max-tokens", OPTION_INT, &o->max_tokens, 1, 1 << 30},
+                                 {"filter", OPTION_LIST, &q->filters, 0, 0},
+                                 {"task", OPTION_TEXT, &o->task, 0, 0},
+                                 {"out", OPTION_NAME, &o->out, 0, 0},
+                                 {"prices", OPTION_NAME, &f->prices, 0, 0},
+                                 {"trials", OPTION_INT, &o->trials, 1, EVAL_TRIALS_MAX},
+                                 {"jobs", OPTION_INT, &o->jobs, 1, EVAL_JOBS_MAX},
+                                 {"allow-errors", OPTION_INT, &o->allow_errors, 0, 1 << 30},
+                                 {"shard", OPTION_NAME, &q->shard, 0, 0},
+                                 {"max-cost", OPTION_NAME, &q->max_cost, 0, 0},
+                                 {"resume", OPTION_FLAG, &o->resume, 0, 0},
+                                 {"baseline", OPTION_NAME, &q->baseline, 0, 0},
+                                 {"seed", OPTION_INT, &f->seed, 1, INT64_C(1) << 53}};
+    size_t n = sizeof own / sizeof own[0];
+    struct option
+        options[sizeof own / sizeof own[0] + LIVE_OPTIONS + REPLAY_OPTIONS + GATE_OPTIONS];
+    memcpy(options, own, sizeof own);
+    live_options(&q->live_flags, options + n);
+    n += LIVE_OPTIONS;
+    n += replay_options(&f->how, options + n);
     n += gate_options(&q->gate_flags, options + n);
-    int rc = options_parse(options, n, argc, argv, &q->words, e);
-    if (rc != 0) {
-        return rc;
-    }
-    if (q->words.n == 0) {
-        return err_set(e, ERR_USAGE, "eval wants a golden set; assay eval --help shows an example");
-    }
-    if ((replay != NULL) + (record != NULL) + fake > 1) {
+    return options_parse(options, n, argc, argv, &q->words, e);
+}
+
+static int choose_source(const struct flags *f, struct eval_options *o, struct err *e)
+{
+    if ((f->replay != NULL) + (f->record != NULL) + f->fake > 1) {
         return err_set(e, ERR_USAGE, "give one of --replay, --record and --fake");
     }
-    if (o->script != NULL && !fake) {
+    if (o->script != NULL && !f->fake) {
         return err_set(e, ERR_USAGE,
                        "--script FILE plays the model, which --fake asks for: give "
                        "both");
     }
-    o->source = fake             ? EVAL_FAKE
-                : replay != NULL ? EVAL_REPLAY
-                : record != NULL ? EVAL_RECORD
-                                 : EVAL_LIVE;
-    o->cassettes = replay != NULL ? replay : record;
-    o->seed = (uint64_t)seed;
-    rc = replay_parse(&how, o->source, &o->how, &q->rules, e);
+    o->source = f->fake             ? EVAL_FAKE
+                : f->replay != NULL ? EVAL_REPLAY
+                : f->record != NULL ? EVAL_RECORD
+                                    : EVAL_LIVE;
+    o->cassettes = f->replay != NULL ? f->replay : f->record;
+    o->seed = (uint64_t)f->seed;
+    return 0;
+}
+
+static int parse(int argc, char **argv, struct request *q, struct err *e)
+{
+    struct flags f = {.replay = NULL};
+    struct eval_options *o = &q->options;
+    int rc = read_flags(argc, argv, q, &f, e);
+    if (rc == 0 && q->words.n == 0) {
+        return err_set(e, ERR_USAGE, "eval wants a golden set; assay eval --help shows an example");
+    }
+    rc = rc != 0 ? rc : choose_source(&f, o, e);
+    rc = rc != 0 ? rc : replay_parse(&f.how, o->source, &o->how, &q->rules, e);
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : check_models(&q->models, e);
     rc = rc != 0 ? rc : text_check("judge", o->judge, e);
     rc = rc != 0 ? rc : text_check("agent", o->agent, e);
     rc = rc != 0 ? rc : check_agent(o, e);
-    rc = rc != 0 ? rc : prices_open(table, &q->prices, e);
+    rc = rc != 0 ? rc : prices_open(f.prices, &q->prices, e);
     o->prices = q->prices;
     return rc != 0 ? rc : parse_run(q, e);
 }

@@ -129,25 +129,25 @@ enum format { FORMAT_PROMPTFOO, FORMAT_BFCL };
 static int import_file(enum format format, const char *path, const char *answers, const char *out)
 {
     struct err e;
-    struct buf set = {0};
-    size_t tasks = 0, left = 0;
+    struct golden_made set = {.from = path};
+    size_t left = 0;
     int rc = 0;
     switch (format) {
     case FORMAT_PROMPTFOO:
-        rc = golden_import_promptfoo(path, name_of(out), &set, &tasks, on_left, &left, &e);
+        rc = golden_import_promptfoo(&set, name_of(out), on_left, &left, &e);
         break;
     case FORMAT_BFCL:
-        rc = golden_import_bfcl(path, answers, name_of(out), &set, &tasks, on_left, &left, &e);
+        rc = golden_import_bfcl(&set, answers, name_of(out), on_left, &left, &e);
         break;
     }
-    rc = rc != 0 ? rc : golden_write_new(out, buf_str(&set), &e);
-    buf_free(&set);
+    rc = rc != 0 ? rc : golden_write_made(out, &set, &e);
+    golden_made_free(&set);
     if (rc != 0) {
         return tell_error(&e);
     }
     struct buf said = {0};
-    buf_fmt(&said, "%s has %zu task%s; %zu thing%s not taken over\n", out, tasks,
-            tasks == 1 ? "" : "s", left, left == 1 ? " was" : "s were");
+    buf_fmt(&said, "%s has %zu task%s; %zu thing%s not taken over\n", out, set.tasks,
+            set.tasks == 1 ? "" : "s", left, left == 1 ? " was" : "s were");
     bool written = put_out(buf_str(&said));
     buf_free(&said);
     return written ? EXIT_OK : EXIT_ENVIRONMENT;

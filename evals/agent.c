@@ -58,6 +58,7 @@ struct agent {
     struct traffic traffic;
     enum agent_state state;
     const char *too_much; /* what there was too much of */
+    struct str refused;   /* why a request did not come through to us; n 0 = all did */
     int status, signal;
     bool ended;
     struct buf out;
@@ -342,6 +343,14 @@ static int start_child(struct agent *a, struct str name, struct err *e)
     return child_start(&o, &a->child, e);
 }
 
+static void on_refused(void *ctx, struct str why)
+{
+    struct agent *a = ctx;
+    if (a->refused.n == 0) {
+        a->refused = arena_str(a->arena, why);
+    }
+}
+
 static int start(struct agent *a, struct err *e)
 {
     int rc = rig_answers(a->all->loop, a->o.rig, &a->rig, e);
@@ -349,7 +358,9 @@ static int start(struct agent *a, struct err *e)
         return rc;
     }
     struct str name = arena_printf(a->arena, "run-%" PRIu64, ++a->all->runs);
-    struct serve_placement placement = {.name = name,
+    struct serve_placement placement = {.refused = on_refused,
+                                        .ctx = a,
+                                        .name = name,
                                         .transport = &a->tap.base,
                                         .sched = a->rig->sched,
                                         .fake = a->rig->fake,
@@ -476,9 +487,9 @@ static enum run_status status_of(struct agent *a, struct str *reason)
     if (a->status == 0 && a->signal == 0) {
         return RUN_COMPLETED;
     }
-    if (unanswered != NULL) {
-        *reason = arena_printf(a->arena, "%.*s; %.*s", STR_FMT(unanswered->message),
-                               STR_FMT(process_end(a)));
+    if (unanswered != NULL || a->refused.n > 0) {
+        struct str why = a->refused.n > 0 ? a->refused : unanswered->message;
+        *reason = arena_printf(a->arena, "%.*s; %.*s", STR_FMT(why), STR_FMT(process_end(a)));
         return RUN_MODEL_ERROR;
     }
     *reason = process_end(a);
@@ -544,7 +555,9 @@ int agent_outcome(struct agent *a, struct rig_outcome *out, struct err *e)
     int rc = a->told ? 0 : tell_outcome(a, e);
     *out = a->outcome;
     rig_source_outcome(a->rig, out);
-    if (a->traffic.requests == 0 && out->result.status == RUN_COMPLETED) {
+    if (a->refused.n > 0 && out->result.status == RUN_COMPLETED) {
+        out->warning = a->refused;
+    } else if (a->traffic.requests == 0 && out->result.status == RUN_COMPLETED) {
         out->warning = STR("the program asked no model: does it take its base URL from "
                            "OPENAI_BASE_URL or ANTHROPIC_BASE_URL?");
     }

@@ -506,16 +506,36 @@ static int keep_recording(const struct trial *t, bool recorded, enum eval_outcom
     return file_rename(t->recording, t->cassette, e);
 }
 
-/* Closes what was written. */
-static int close_files(struct trial *t, bool recorded, enum eval_outcome outcome, struct err *e)
+/* Closes what was written. What could not be written ends the run (ERR_IO); a recording that had to
+ * be cut, or whose name somebody else has taken, is an error of this trial alone. */
+static int close_files(struct trial *t, bool set_aside, struct arena *arena, struct eval_trial *out,
+                       struct err *e)
 {
-    int rc = rubrics_free(t->rubrics, e);
-    int closed = t->agent != NULL ? agent_free(t->agent, rc == 0 ? e : NULL)
-                                  : rig_free(t->rig, rc == 0 ? e : NULL);
+    struct err first, later;
+    bool recorded = t->run.recorded > 0;
+    int rc = rubrics_free(t->rubrics, &first);
+    int closed = t->agent != NULL ? agent_free(t->agent, rc == 0 ? &first : &later)
+                                  : rig_free(t->rig, rc == 0 ? &first : &later);
     rc = rc != 0 ? rc : closed;
     scripts_put(t->plan->loaded, t->script);
     scripts_put(t->plan->loaded, t->judge_script);
-    return rc != 0 ? rc : keep_recording(t, recorded, outcome, e);
+    if (rc == 0) {
+        rc = keep_recording(t, recorded, set_aside ? EVAL_ERROR : out->verdict.outcome, &first);
+    }
+    if (rc == 0 || rc == ERR_IO) {
+        if (rc != 0 && e != NULL) {
+            *e = first;
+        }
+        return rc;
+    }
+    out->recorded = false;
+    if (out->verdict.outcome == EVAL_PASS || out->verdict.outcome == EVAL_FAIL) {
+        char text[sizeof first.file + sizeof first.message + 32];
+        err_text(&first, text, sizeof text);
+        make_error(out, rc, arena_str(arena, str_of(text)));
+        add_recording(t, recorded && rc != ERR_EXISTS, arena, out);
+    }
+    return 0;
 }
 
 int64_t expected_calls(const struct golden_expect *x)
@@ -566,8 +586,8 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
         settle_run(t, arena, run, out);
     } else if (t->rig == NULL) {
         settle_refused(t, arena, out);
-        if (t->o->source == EVAL_RECORD && out->code != ERR_MISS) {
-            rc = t->error.code; /* the recording cannot be written: nothing else can either */
+        if (t->o->source == EVAL_RECORD && t->error.code == ERR_IO) {
+            rc = ERR_IO; /* the recording cannot be written: nothing else can either */
             *e = t->error;
         }
     } else {
@@ -577,8 +597,7 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
     enum eval_outcome outcome = out->verdict.outcome;
     out->recorded = run->recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
     bool nothing = out->result.status == RUN_PROGRAM_FAILED && run->recorded == 0;
-    int closed = close_files(t, run->recorded > 0, nothing ? EVAL_ERROR : outcome, /* set aside */
-                             rc == 0 ? e : NULL);
+    int closed = close_files(t, nothing, arena, out, rc == 0 ? e : NULL);
     if (rc == 0 && closed == 0 && t->recording != NULL) {
         hash_recording(t, arena, out);
     }

@@ -317,6 +317,8 @@ int serve_place(struct serve *v, const struct serve_placement *p, struct session
     s->fake = p->fake;
     s->transport = p->transport;
     s->sched = p->sched;
+    s->told = p->refused;
+    s->ctx = p->ctx;
     for (enum wire_format f = WIRE_CHAT; p->upstream != NULL && f <= WIRE_MESSAGES; f++) {
         s->base_url[f] = arena_str(v->arena, p->upstream[f]);
     }
@@ -443,24 +445,30 @@ static void start_hop(struct session *s, struct exchange *x, const struct http_r
 }
 
 /* What does not come through the door is in the journal all the same. */
-static void turn_away(struct session *s, struct exchange *x, const struct http_request *rq,
-                      enum wire_format f, const struct wire_refusal *r)
+static void journal_refusal(struct session *s, const struct http_request *rq, int status,
+                            struct str why)
 {
-    struct buf body = {0};
-    struct buf why = {0};
     size_t at = journal_add(s, rq);
-    buf_addz(&why, "the provider would refuse this request: ");
-    buf_add(&why, r->message);
     s->refused++;
     if (at != SIZE_MAX) {
         struct entry *e = &s->journal[at];
         e->open = false;
         e->ended = HTTP_CLEAN;
         e->refused = true;
-        e->status = r->status;
-        e->message = keep(s, buf_str(&why));
+        e->status = status;
+        e->message = keep(s, why);
     }
-    note(s, s->requests, buf_str(&why));
+    note(s, s->requests, why);
+}
+
+static void turn_away(struct session *s, struct exchange *x, const struct http_request *rq,
+                      enum wire_format f, const struct wire_refusal *r)
+{
+    struct buf body = {0};
+    struct buf why = {0};
+    buf_addz(&why, "the provider would refuse this request: ");
+    buf_add(&why, r->message);
+    journal_refusal(s, rq, r->status, buf_str(&why));
     wire_encode_refusal(f, r, &body);
     answer_refusal(x, f, s->requests, r->status, buf_str(&body));
     buf_free(&body);
@@ -525,6 +533,36 @@ static void on_request(void *ctx, struct exchange *x, const struct http_request 
     }
 }
 
+/* A request that the server would not take in. */
+static void on_refused(void *ctx, const struct http_request *rq, int status)
+{
+    struct serve *v = ctx;
+    struct route r;
+    struct buf why = {0};
+    bool named = route_of(rq, &r);
+    if (!has_token(v, rq)) {
+        return;
+    }
+    if (status == 413) {
+        buf_fmt(&why, "a request of more than the %zu MiB that one may have was refused",
+                v->options.limits.body_bytes >> 20);
+    } else {
+        buf_addz(&why, "a request with more headers than one may have was refused");
+    }
+    struct session *s = named ? session_find(v, r.session) : NULL;
+    struct http_request inner = *rq;
+    inner.url = r.url;
+    if (s == NULL) {
+        v->unserved++;
+    } else {
+        journal_refusal(s, &inner, status, buf_str(&why));
+    }
+    if (s != NULL && s->told != NULL) {
+        s->told(s->ctx, buf_str(&why));
+    }
+    buf_free(&why);
+}
+
 /* ---- the server's life ---- */
 
 static bool is_loopback(const char *address)
@@ -541,6 +579,7 @@ static int listen_on(struct serve *v, struct err *e)
         .limits = v->options.limits,
         .ctx = v,
         .request = on_request,
+        .refused = on_refused,
         .gone = on_gone,
         .full = on_full,
     };

@@ -74,6 +74,10 @@ struct serve_placement {
     /* The base URLs that requests go to, by enum wire_format, as clients name them; NULL = they go
      * as they came. */
     const struct str *upstream;
+    /* A request of it was refused by the server itself, since it is larger than may be: why. NULL =
+     * nobody wants to know. */
+    void (*refused)(void *ctx, struct str why);
+    void *ctx;
 };
 struct session;
 
@@ -100,11 +104,11 @@ void serve_stop(struct serve *v, void (*done)(void *arg), void *arg);
 struct serve_report {
     size_t sessions;
     size_t requests;
-    size_t refused;  /* requests that the script did not expect, or the cassette did not hold, or
-                        for whose session there is no file */
-    size_t leftover; /* sessions with steps or recordings that were never asked for */
-    size_t drifts;   /* requests that their recording answered although they differ from it */
-    struct str text; /* what was left over, for people, a line each */
+    size_t refused;        /* requests that the script did not expect, or the cassette did not hold,
+                              for whose session there is no file, or that were too large */
+    size_t leftover;       /* sessions with steps or recordings that were never asked for */
+    size_t drifts;         /* requests that their recording answered although they differ from it */
+    struct str text;       /* what was left over, for people, a line each */
     struct str drift_text; /* the same of the drifts */
 };
 struct serve_report serve_report(struct serve *v);

@@ -39,7 +39,9 @@ struct session {
     struct cassette *cassette; /* SERVE_RECORD: one that was there */
     struct recorder *recorder;
     struct transport *upstream;
-    bool placed;            /* transport, sched and fake are somebody else's */
+    bool placed;                             /* transport, sched and fake are somebody else's */
+    void (*told)(void *ctx, struct str why); /* placed: of requests that are too large; or NULL */
+    void *ctx;
     bool as_clients;        /* base_url is as in the options of that name */
     struct str base_url[3]; /* of what is asked, by enum wire_format; n 0 = nobody is */
     struct entry *journal;

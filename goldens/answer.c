@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PATH_PARTS_MAX = 64, PREVIEW_CHARS = 120, NUMBERS_SHOWN = 10, RUBRIC_BYTES_MAX = 1 << 16 };
+enum { PREVIEW_CHARS = 120, NUMBERS_SHOWN = 10, RUBRIC_BYTES_MAX = 1 << 16 };
 
 /* ---- loading ---- */
 
@@ -310,7 +310,7 @@ static bool read_index(struct str part, size_t *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < part.n; i++) {
-        if (part.p[i] < '0' || part.p[i] > '9' || i >= 9) {
+        if (part.p[i] < '0' || part.p[i] > '9' || i >= ANSWER_INDEX_DIGITS_MAX) {
             return false;
         }
         n = n * 10 + (size_t)(part.p[i] - '0');
@@ -331,7 +331,7 @@ static const struct val *follow(const struct val *v, struct str path)
         }
         struct str part = str_slice(path, at, end);
         size_t index;
-        if (parts >= PATH_PARTS_MAX) {
+        if (parts >= ANSWER_PATH_PARTS_MAX) {
             return NULL;
         }
         if (val_is(v, VAL_ARRAY)) {

@@ -4,6 +4,8 @@
 
 #include "goldens/golden_int.h"
 
+enum { ANSWER_PATH_PARTS_MAX = 64, ANSWER_INDEX_DIGITS_MAX = 9 };
+
 enum answer_kind {
     ANSWER_TEXT,
     ANSWER_NUMBER,

@@ -144,6 +144,16 @@ static void check_all(const struct golden_report *r, const struct golden_answer 
     }
 }
 
+/* An index that has too many digits to be one. */
+static bool is_huge(struct str part)
+{
+    size_t digits = 0;
+    while (digits < part.n && part.p[digits] >= '0' && part.p[digits] <= '9') {
+        digits++;
+    }
+    return digits == part.n && digits > ANSWER_INDEX_DIGITS_MAX;
+}
+
 /* What is wrong with one part of a path, between dots or in brackets; NULL = nothing. */
 static const char *bad_part(struct str part, bool bracket)
 {
@@ -152,6 +162,7 @@ static const char *bad_part(struct str part, bool bracket)
            : memchr(part.p, '"', part.n) != NULL || memchr(part.p, '\'', part.n) != NULL
                ? "keys stand in it without quotes"
            : bracket && part.p[0] == '-' ? "items are counted from 0, from the beginning"
+           : bracket && is_huge(part)    ? "no list has that many items"
                                          : NULL;
 }
 
@@ -161,7 +172,7 @@ static const char *bad_path(struct str path)
     size_t at = str_starts(path, "$") ? 1 : 0;
     const char *why = NULL;
     bool first = at == 0;
-    while (at < path.n && why == NULL) {
+    for (size_t parts = 0; at < path.n && why == NULL; parts++) {
         bool bracket = path.p[at] == '[';
         at += bracket || (path.p[at] == '.' && !first) ? 1 : 0;
         first = false;
@@ -173,7 +184,8 @@ static const char *bad_path(struct str path)
         if (bracket != (end < path.n && path.p[end] == ']')) {
             return "a bracket of it is open";
         }
-        why = bad_part(str_slice(path, at, end), bracket);
+        why = parts == ANSWER_PATH_PARTS_MAX ? "it has too many parts"
+                                             : bad_part(str_slice(path, at, end), bracket);
         at = end + (bracket ? 1 : 0);
     }
     return why;

@@ -4,7 +4,11 @@
 
 #include "goldens/golden.h"
 
-enum { GOLDEN_TOOLS_BUCKETS = 256 };
+enum {
+    GOLDEN_SET_BYTES_MAX = 64 << 20, /* of one file */
+    GOLDEN_TASKS_MAX = 100000,
+    GOLDEN_TOOLS_BUCKETS = 256
+};
 
 /* What the tasks of a file inherit. */
 struct golden_defaults {

@@ -9,10 +9,8 @@
 
 struct import {
     const struct bfcl_set *from;
-    struct buf *out;
     void (*left)(void *ctx, const struct finding *f);
     void *ctx;
-    size_t tasks;
 };
 
 static void leave(const struct import *m, const struct bfcl_case *c, const char *why)
@@ -326,33 +324,40 @@ static const char *put_case(const struct bfcl_case *c, struct buf *out)
     return put_expect(c, out) ? NULL : "its answer is no list of calls";
 }
 
-int golden_import_bfcl(const char *questions, const char *answers, struct str name, struct buf *set,
-                       size_t *tasks, void (*left)(void *ctx, const struct finding *f), void *ctx,
-                       struct err *e)
+static int put_cases(const struct import *m, struct golden_made *out, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < m->from->n; i++) {
+        const struct bfcl_case *c = &m->from->cases[i];
+        struct buf task = {0};
+        const char *why = put_case(c, &task);
+        if (why != NULL) {
+            leave(m, c, why);
+        } else {
+            rc = golden_made_add(out, buf_str(&task), c->line, 1, e);
+        }
+        buf_free(&task);
+    }
+    return rc;
+}
+
+int golden_import_bfcl(struct golden_made *out, const char *answers, struct str name,
+                       void (*left)(void *ctx, const struct finding *f), void *ctx, struct err *e)
 {
     struct bfcl_set *from = NULL;
-    int rc = bfcl_set_load(questions, answers, &from, e);
+    int rc = bfcl_set_load(out->from, answers, &from, e);
     if (rc != 0) {
         return rc;
     }
     struct arena *scratch = arena_new();
-    struct import m = {.from = from, .out = set, .left = left, .ctx = ctx};
-    buf_fmt(set, "version: 1\nname: %.*s\ntasks:\n", STR_FMT(golden_word(scratch, name, "bfcl")));
-    for (size_t i = 0; i < from->n; i++) {
-        struct buf task = {0};
-        const char *why = put_case(&from->cases[i], &task);
-        if (why != NULL) {
-            leave(&m, &from->cases[i], why);
-        } else {
-            buf_add(set, buf_str(&task));
-            m.tasks++;
-        }
-        buf_free(&task);
-    }
-    *tasks = m.tasks;
+    const struct import m = {.from = from, .left = left, .ctx = ctx};
+    buf_fmt(&out->text, "version: 1\nname: %.*s\ntasks:\n",
+            STR_FMT(golden_word(scratch, name, "bfcl")));
+    rc = put_cases(&m, out, e);
     arena_free(scratch);
     bfcl_set_free(from);
-    return m.tasks > 0
-               ? 0
-               : err_at(e, ERR_INPUT, questions, 0, 0, "none of its questions can be taken over");
+    if (rc == 0 && out->tasks == 0) {
+        rc = err_at(e, ERR_INPUT, out->from, 0, 0, "none of its questions can be taken over");
+    }
+    return rc;
 }

@@ -9,8 +9,6 @@
 #include <string.h>
 
 enum {
-    SET_BYTES_MAX = 64 << 20,
-    TASKS_MAX = 100000,
     TURNS_MAX = 1000,
     MODELS_MAX = 100,
     FILES_MAX = 1000, /* of one set, included ones among them */
@@ -426,9 +424,9 @@ static int reserve(struct golden_loaded *l, const struct val *tasks, struct err 
 {
     struct golden_set *s = &l->set;
     size_t n = tasks->count;
-    if (n > TASKS_MAX - s->n_tasks) {
+    if (n > GOLDEN_TASKS_MAX - s->n_tasks) {
         return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks in all, found %zu",
-                        (int)TASKS_MAX, s->n_tasks + n);
+                        (int)GOLDEN_TASKS_MAX, s->n_tasks + n);
     }
     if (l->opened == NULL && s->n_tasks + n > l->cap) {
         l->cap = 2 * s->n_tasks + n;
@@ -457,7 +455,7 @@ static int load_tasks(struct golden_loaded *l, const struct val *root, size_t fi
         return rc;
     }
     if (tasks->count == 0) {
-        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found 0", (int)TASKS_MAX);
+        return doc_fail(l->doc, tasks, e, "expected 1 to %d tasks, found 0", (int)GOLDEN_TASKS_MAX);
     }
     rc = reserve(l, tasks, e);
     if (rc == 0 && l->opened != NULL) {
@@ -504,8 +502,14 @@ static int load_include(struct golden_loaded *l, const struct val *v, struct err
                         val_is(v, VAL_STRING) ? "an empty text" : val_kind_name(v->kind));
     }
     const char *path = path_join(l->set.arena, l->dir, arena_cstr(l->set.arena, name));
+    if (path_is_dir(path)) {
+        return doc_fail(l->doc, v, e, "%s is a folder: expected the path of a golden set", path);
+    }
     if (!path_is_file(path)) {
-        return doc_fail(l->doc, v, e, "there is no golden set %s", path);
+        return doc_fail(l->doc, v, e,
+                        path_exists(path) ? "%s is no plain file: expected the path of a golden set"
+                                          : "there is no golden set %s",
+                        path);
     }
     if (is_open(l, path)) {
         return doc_fail(l->doc, v, e, "%s includes itself on this way", path);
@@ -597,7 +601,7 @@ static int read_whole(struct golden_loaded *l, struct val **root, size_t *first,
     struct arena *arena = l->set.arena;
     struct arena *reading = arena_new();
     struct str text;
-    int rc = file_read(reading, l->doc.file, SET_BYTES_MAX, &text, e);
+    int rc = file_read(reading, l->doc.file, GOLDEN_SET_BYTES_MAX, &text, e);
     if (rc == 0) {
         l->set.hash = hash64(l->set.hash, text);
         rc = l->opened == NULL ? yaml_parse(arena, l->doc.file, text, YAML_CORE, root, e)
@@ -623,7 +627,7 @@ static int load_file(struct golden_loaded *l, const char *path, struct err *e)
     l->doc = (struct doc){arena, path};
     l->dir = path_dir(arena, path);
     add_file(l, path);
-    if (l->opened == NULL || !golden_opened_stream(l, SET_BYTES_MAX, &root, &first)) {
+    if (l->opened == NULL || !golden_opened_stream(l, GOLDEN_SET_BYTES_MAX, &root, &first)) {
         rc = read_whole(l, &root, &first, e);
     }
     return rc != 0 ? rc : load_set(l, root, first, e);

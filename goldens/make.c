@@ -1,4 +1,5 @@
 #include "goldens/make.h"
+#include "goldens/golden_int.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SET_BYTES_MAX = 64 << 20, WORD_BYTES_MAX = 60 };
+enum { WORD_BYTES_MAX = 60 };
 
 /* ---- form ---- */
 
@@ -99,7 +100,7 @@ static int write_checked(struct arena *arena, const char *path, struct str text,
     return rc;
 }
 
-int golden_write_new(const char *path, struct str set, struct err *e)
+static int write_new(const char *path, struct str set, struct err *e)
 {
     size_t n;
     struct arena *arena = arena_new();
@@ -110,6 +111,79 @@ int golden_write_new(const char *path, struct str set, struct err *e)
     arena_free(arena);
     return rc;
 }
+
+/* ---- sets made of other programs' files ---- */
+
+void golden_made_free(struct golden_made *m)
+{
+    buf_free(&m->text);
+    buf_free(&m->sources);
+}
+
+static uint32_t count_lines(struct str text)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        n += text.p[i] == '\n';
+    }
+    return n;
+}
+
+int golden_made_add(struct golden_made *m, struct str task, uint32_t line, uint32_t column,
+                    struct err *e)
+{
+    if (m->tasks == GOLDEN_TASKS_MAX) {
+        return err_at(e, ERR_LIMIT, m->from, line, column,
+                      "one more task here than the %d that a set may hold; import it in parts",
+                      (int)GOLDEN_TASKS_MAX);
+    }
+    if (task.n > GOLDEN_SET_BYTES_MAX || m->text.n > GOLDEN_SET_BYTES_MAX - task.n) {
+        return err_at(e, ERR_LIMIT, m->from, line, column,
+                      "with the task made here the set is larger than the %d MiB that a set may "
+                      "have; import it in parts",
+                      GOLDEN_SET_BYTES_MAX >> 20);
+    }
+    if (m->tasks == 0) {
+        m->lines = count_lines(buf_str(&m->text)); /* its head */
+    }
+    struct golden_source source = {m->lines + 1, line, column};
+    buf_add(&m->sources, (struct str){(const char *)&source, sizeof source});
+    buf_add(&m->text, task);
+    m->lines += count_lines(task);
+    m->tasks++;
+    return 0;
+}
+
+/* The place where the line of the set comes from; 0 = none. */
+static struct golden_source source_of(const struct golden_made *m, uint32_t line)
+{
+    struct golden_source found = {0}, next;
+    for (size_t i = 0; i < m->tasks; i++) {
+        memcpy(&next, m->sources.p + i * sizeof next, sizeof next);
+        if (next.at > line) {
+            break;
+        }
+        found = next;
+    }
+    return found;
+}
+
+int golden_write_made(const char *path, const struct golden_made *set, struct err *e)
+{
+    struct err why;
+    int rc = write_new(path, buf_str(&set->text), &why);
+    if (rc == ERR_INPUT) { /* at a line of a draft that is not there any more */
+        struct golden_source from = source_of(set, why.line);
+        return err_at(e, rc, set->from, from.line, from.column,
+                      "what this makes is no golden set: %s", why.message);
+    }
+    if (rc != 0 && e != NULL) {
+        *e = why;
+    }
+    return rc;
+}
+
+/* ---- a task more ---- */
 
 /* The set that a first task makes. */
 static void begin_set(struct arena *arena, const char *path, struct str task, struct buf *out)
@@ -158,7 +232,7 @@ static int append(struct arena *arena, const struct golden_set *set, struct str 
 {
     const struct golden_task *last = &set->tasks[set->n_tasks - 1];
     struct str text;
-    int rc = file_read(arena, set->path, SET_BYTES_MAX, &text, e);
+    int rc = file_read(arena, set->path, GOLDEN_SET_BYTES_MAX, &text, e);
     if (rc == 0 && (!str_eq(str_of(last->path), str_of(set->path)) || last->column < 3)) {
         rc = err_at(e, ERR_INPUT, set->path, 0, 0,
                     "its tasks are no block list (- id: ...), so that none can be added; name a "
@@ -198,6 +272,21 @@ static int add_to(struct arena *arena, const char *path, struct str id, struct s
     return rc;
 }
 
+/* A mistake would stand in a draft that is not there any more. */
+static int write_first(const char *path, struct str text, struct err *e)
+{
+    struct err why;
+    int rc = write_new(path, text, &why);
+    if (rc == ERR_INPUT) {
+        return err_at(e, rc, path, 0, 0, "is not made, since the task does not load: %s",
+                      why.message);
+    }
+    if (rc != 0 && e != NULL) {
+        *e = why;
+    }
+    return rc;
+}
+
 int golden_add_task(const char *path, struct str id, struct str task, struct err *e)
 {
     struct arena *arena = arena_new();
@@ -207,7 +296,7 @@ int golden_add_task(const char *path, struct str id, struct str task, struct err
         rc = add_to(arena, path, id, task, e);
     } else {
         begin_set(arena, path, task, &text);
-        rc = golden_write_new(path, buf_str(&text), e);
+        rc = write_first(path, buf_str(&text), e);
     }
     buf_free(&text);
     arena_free(arena);

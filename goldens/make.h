@@ -27,21 +27,44 @@ int golden_add_task(const char *path, struct str id, struct str task, struct err
 
 /* ---- other programs' files ---- */
 
-/* Appends the set, called `name`, that a promptfoo configuration makes; what is not taken over goes
- * to `left` with its place and the reason, as a warning. *tasks gets how many there are. Errors as
- * file_read; ERR_INPUT with place: no YAML, no prompts or tests. */
-int golden_import_promptfoo(const char *path, struct str name, struct buf *set, size_t *tasks,
+/* Where a task that is made comes from. */
+struct golden_source {
+    uint32_t at; /* its first line in the set, from 1 */
+    uint32_t line, column;
+};
+
+/* A set that is made of another program's file. Begins as {.from = that file}; what it holds is
+ * freed by golden_made_free, also after an error. */
+struct golden_made {
+    const char *from;
+    struct buf text;
+    struct buf sources; /* struct golden_source, a task each */
+    size_t tasks;
+    uint32_t lines; /* of the text that golden_made_add has seen */
+};
+void golden_made_free(struct golden_made *m);
+
+/* Appends a task's lines, which come from this place of m->from. ERR_LIMIT with that place: a set
+ * holds no more. */
+int golden_made_add(struct golden_made *m, struct str task, uint32_t line, uint32_t column,
+                    struct err *e) MUST_CHECK;
+
+/* The set, called `name`, that the promptfoo configuration at out->from makes; what is not taken
+ * over goes to `left` with its place and the reason, as a warning. Errors as file_read; ERR_INPUT
+ * with place: no YAML, no prompts or tests; ERR_LIMIT: more than a set may hold. */
+int golden_import_promptfoo(struct golden_made *out, struct str name,
                             void (*left)(void *ctx, const struct finding *f), void *ctx,
                             struct err *e) MUST_CHECK;
 
 /* The same of questions of the Berkeley Function Calling Leaderboard, with their answers (NULL:
  * none, for questions that want no call). Errors as bfcl_set_load. */
-int golden_import_bfcl(const char *questions, const char *answers, struct str name, struct buf *set,
-                       size_t *tasks, void (*left)(void *ctx, const struct finding *f), void *ctx,
+int golden_import_bfcl(struct golden_made *out, const char *answers, struct str name,
+                       void (*left)(void *ctx, const struct finding *f), void *ctx,
                        struct err *e) MUST_CHECK;
 
-/* Writes a set to `path`, where nothing is. ERR_EXISTS; ERR_INPUT: it does not load; ERR_IO. */
-int golden_write_new(const char *path, struct str set, struct err *e) MUST_CHECK;
+/* Writes it to `path`, where nothing is. ERR_EXISTS; ERR_INPUT, with the place in set->from: it
+ * does not load; ERR_IO. */
+int golden_write_made(const char *path, const struct golden_made *set, struct err *e) MUST_CHECK;
 
 /* ---- the form of what is written ---- */
 

@@ -1,6 +1,7 @@
 /* promptfoo's configuration as a golden set: each prompt with each test is a task. What has no
  * counterpart is named and left out (promptfoo.dev/docs/configuration: guide, test-cases,
  * expected-outputs). */
+#include "goldens/golden_int.h"
 #include "goldens/make.h"
 #include "kernel/base/dec.h"
 #include "kernel/base/json.h"
@@ -35,13 +36,14 @@ struct import {
     struct arena *arena;
     struct doc doc;
     const char *dir;
-    struct buf *out;
+    struct golden_made *out;
     void (*left)(void *ctx, const struct finding *f);
     void *ctx;
     struct prompt *prompts;
     size_t n_prompts;
     const struct val *usual; /* defaultTest; NULL = none */
-    size_t tasks;
+    size_t filled_in;        /* bytes that templates came to */
+    const struct val *full;  /* the template with which they are more than a set holds; NULL */
 };
 
 /* Names something that is not taken over. */
@@ -52,8 +54,11 @@ static void leave(const struct import *m, const struct val *at, const char *fmt,
 {
     struct buf text = {0};
     va_list args;
-    va_start(args, fmt);
     char line[512];
+    if (m->full != NULL) {
+        return; /* that is what there is to tell */
+    }
+    va_start(args, fmt);
     (void)vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     buf_addz(&text, line);
@@ -114,8 +119,8 @@ static bool add_variable(const struct import *m, const struct val *test, struct 
 }
 
 /* Fills in {{name}}; false, told, where the template wants more than that. */
-static bool render(const struct import *m, const struct val *test, struct str text,
-                   const struct val *at, struct str *out)
+static bool render(struct import *m, const struct val *test, struct str text, const struct val *at,
+                   struct str *out)
 {
     struct buf made = {0};
     bool good = true;
@@ -130,9 +135,15 @@ static bool render(const struct import *m, const struct val *test, struct str te
         good = close != SIZE_MAX &&
                add_variable(m, test, str_trim(str_slice(rest, 0, close)), at, &made);
         text = good ? str_slice(rest, close + 2, rest.n) : rest;
+        if (made.n > GOLDEN_SET_BYTES_MAX - m->filled_in) {
+            m->full = at;
+            good = false;
+        }
     }
     buf_add(&made, text);
-    *out = arena_str(m->arena, buf_str(&made));
+    m->filled_in +=
+        made.n < GOLDEN_SET_BYTES_MAX - m->filled_in ? made.n : GOLDEN_SET_BYTES_MAX - m->filled_in;
+    *out = arena_str(m->arena, good ? buf_str(&made) : STR(""));
     buf_free(&made);
     return good;
 }
@@ -320,7 +331,7 @@ static void put_contains(struct buf *out, struct str text, bool any_case)
 }
 
 /* The texts of a value, each rendered: a list, or one text with commas. */
-static bool texts_of(const struct import *m, const struct val *test, const struct val *value,
+static bool texts_of(struct import *m, const struct val *test, const struct val *value,
                      struct str **out, size_t *n)
 {
     bool list = val_is(value, VAL_ARRAY);
@@ -350,8 +361,8 @@ static bool texts_of(const struct import *m, const struct val *test, const struc
     return *n > 0;
 }
 
-static bool put_several(const struct import *m, const struct val *test, const struct val *value,
-                        bool all, bool any_case, struct buf *out)
+static bool put_several(struct import *m, const struct val *test, const struct val *value, bool all,
+                        bool any_case, struct buf *out)
 {
     struct str *texts = NULL;
     size_t n = 0;
@@ -425,7 +436,7 @@ static bool is_pattern(struct str text)
     return good;
 }
 
-static bool put_check(const struct import *m, const struct val *test, const struct val *assert_at,
+static bool put_check(struct import *m, const struct val *test, const struct val *assert_at,
                       size_t form, struct buf *out)
 {
     const struct val *value = val_get(assert_at, "value");
@@ -479,7 +490,7 @@ static bool is_transformed(const struct import *m, const struct val *test, const
     return false;
 }
 
-static void add_assert(const struct import *m, const struct val *test, const struct val *v,
+static void add_assert(struct import *m, const struct val *test, const struct val *v,
                        struct checks *out)
 {
     static const char *const known[] = {"type", "value", "threshold", "metric", NULL};
@@ -512,7 +523,7 @@ static void add_assert(const struct import *m, const struct val *test, const str
     buf_free(&check);
 }
 
-static void add_asserts(const struct import *m, const struct val *test, const struct val *from,
+static void add_asserts(struct import *m, const struct val *test, const struct val *from,
                         struct checks *out)
 {
     const struct val *list = val_get(from, "assert");
@@ -558,39 +569,69 @@ static void put_turns(const struct str *turns, size_t n, struct buf *out)
     }
 }
 
-/* number, prompt: from 1; the task's id is made of them and of the test's description. */
-static void put_task(struct import *m, const struct val *test, size_t number, size_t prompt)
+/* What a test says in a prompt; false, told, where it cannot be filled in. */
+static bool fill_in(struct import *m, const struct val *test, const struct prompt *p,
+                    struct str *system, struct str *turns)
 {
-    const struct prompt *p = &m->prompts[prompt - 1];
-    struct str description = val_text(val_get(test, "description"));
-    struct str word = golden_word(m->arena, description, "test");
-    struct str *turns = arena_array(m->arena, p->n_turns, sizeof *turns);
-    struct str system = p->system;
-    bool good = p->system.p == NULL || render(m, test, p->system, p->at, &system);
+    *system = p->system;
+    bool good = p->system.p == NULL || render(m, test, p->system, p->at, system);
     for (size_t i = 0; good && i < p->n_turns; i++) {
         good = render(m, test, p->turns[i], p->at, &turns[i]) && turns[i].n > 0;
     }
     if (!good) {
         leave(m, test, "the test cannot be filled into the prompt at line %u", p->at->line);
-        return;
+    }
+    return good;
+}
+
+/* number, prompt: from 1; the task's id is made of them and of the test's description. */
+static int put_task(struct import *m, const struct val *test, size_t number, size_t prompt,
+                    struct err *e)
+{
+    const struct prompt *p = &m->prompts[prompt - 1];
+    struct str description = val_text(val_get(test, "description"));
+    struct str word = golden_word(m->arena, description, "test");
+    struct str *turns = arena_array(m->arena, p->n_turns, sizeof *turns);
+    struct str system;
+    if (!fill_in(m, test, p, &system, turns)) {
+        return 0;
     }
     struct checks checks = {.max_ms = -1};
+    struct buf task = {0};
     add_asserts(m, test, m->usual, &checks);
     add_asserts(m, test, test, &checks);
-    buf_fmt(m->out, "- id: %.*s-%zu", STR_FMT(word), number);
+    buf_fmt(&task, "- id: %.*s-%zu", STR_FMT(word), number);
     if (m->n_prompts > 1) {
-        buf_fmt(m->out, "-p%zu", prompt);
+        buf_fmt(&task, "-p%zu", prompt);
     }
-    buf_char(m->out, '\n');
-    put_turns(turns, p->n_turns, m->out);
+    buf_char(&task, '\n');
+    put_turns(turns, p->n_turns, &task);
     if (system.p != NULL) {
-        buf_addz(m->out, "  system: ");
-        golden_put_text(m->out, system);
-        buf_char(m->out, '\n');
+        buf_addz(&task, "  system: ");
+        golden_put_text(&task, system);
+        buf_char(&task, '\n');
     }
-    put_expect(&checks, m->out);
+    put_expect(&checks, &task);
     buf_free(&checks.answer);
-    m->tasks++;
+    int rc = golden_made_add(m->out, buf_str(&task), test->line, test->column, e);
+    buf_free(&task);
+    return rc;
+}
+
+/* The test with each prompt. */
+static int put_test(struct import *m, const struct val *test, size_t number, struct err *e)
+{
+    int rc = 0;
+    for (size_t p = 1; rc == 0 && p <= m->n_prompts; p++) {
+        rc = put_task(m, test, number, p, e);
+        if (m->full != NULL) {
+            rc = err_at(e, ERR_LIMIT, m->doc.file, m->full->line, m->full->column,
+                        "with its variables filled in, and what was filled in before it, this is "
+                        "more than the %d MiB that a set may have; import it in parts",
+                        GOLDEN_SET_BYTES_MAX >> 20);
+        }
+    }
+    return rc;
 }
 
 static int put_tasks(struct import *m, const struct val *root, struct err *e)
@@ -600,26 +641,35 @@ static int put_tasks(struct import *m, const struct val *root, struct err *e)
     const struct val no_tests = {
         .kind = VAL_ARRAY, .line = 1, .column = 1, .items = &no_test, .count = 1};
     const struct val *tests = val_get(root, "tests");
+    int rc = 0;
     tests = tests == NULL ? &no_tests : tests; /* each prompt is asked once, as it stands */
     if (!val_is(tests, VAL_ARRAY) || tests->count == 0) {
         return doc_fail(m->doc, tests, e,
                         "expected \"tests\": a list; tests in another file (YAML, CSV, a program) "
                         "must be written here first");
     }
+    if (tests->count > GOLDEN_TASKS_MAX / m->n_prompts) {
+        return err_at(e, ERR_LIMIT, m->doc.file, tests->line, tests->column,
+                      "%zu tests with %zu prompt%s are more than the %d tasks that a set may hold; "
+                      "import them in parts",
+                      tests->count, m->n_prompts, m->n_prompts == 1 ? "" : "s",
+                      (int)GOLDEN_TASKS_MAX);
+    }
     leave_others(m, m->usual, known, "defaultTest");
-    buf_addz(m->out, "tasks:\n");
-    for (size_t i = 0; i < tests->count; i++) {
+    buf_addz(&m->out->text, "tasks:\n");
+    for (size_t i = 0; rc == 0 && i < tests->count; i++) {
         const struct val *test = &tests->items[i];
         if (test->kind != VAL_OBJECT) {
             leave(m, test, "a test that is no map");
             continue;
         }
         leave_others(m, test, known, "a test");
-        for (size_t p = 1; p <= m->n_prompts; p++) {
-            put_task(m, test, i + 1, p);
-        }
+        rc = put_test(m, test, i + 1, e);
     }
-    return m->tasks > 0 ? 0 : doc_fail(m->doc, tests, e, "none of these tests can be taken over");
+    if (rc == 0 && m->out->tasks == 0) {
+        rc = doc_fail(m->doc, tests, e, "none of these tests can be taken over");
+    }
+    return rc;
 }
 
 /* ---- models ---- */
@@ -685,19 +735,20 @@ static void put_models(const struct import *m, const struct val *root)
                   STR_FMT(shown(m, val_text(id))));
             continue;
         }
-        buf_addz(m->out, put++ == 0 ? "models:\n- {model: " : "- {model: ");
-        golden_put_text(m->out, name);
-        buf_fmt(m->out, ", provider: %s}\n", provider);
+        buf_addz(&m->out->text, put++ == 0 ? "models:\n- {model: " : "- {model: ");
+        golden_put_text(&m->out->text, name);
+        buf_fmt(&m->out->text, ", provider: %s}\n", provider);
     }
 }
 
-int golden_import_promptfoo(const char *path, struct str name, struct buf *set, size_t *tasks,
+int golden_import_promptfoo(struct golden_made *out, struct str name,
                             void (*left)(void *ctx, const struct finding *f), void *ctx,
                             struct err *e)
 {
     static const char *const known[] = {"description", "prompts",     "providers",
                                         "tests",       "defaultTest", NULL};
-    struct import m = {.arena = arena_new(), .out = set, .left = left, .ctx = ctx};
+    struct import m = {.arena = arena_new(), .out = out, .left = left, .ctx = ctx};
+    const char *path = out->from;
     struct str text;
     struct val *root;
     m.doc = (struct doc){m.arena, path};
@@ -711,14 +762,14 @@ int golden_import_promptfoo(const char *path, struct str name, struct buf *set, 
     if (rc == 0) {
         leave_others(&m, root, known, "the configuration");
         m.usual = val_get(root, "defaultTest");
-        buf_fmt(set, "version: 1\nname: %.*s\n", STR_FMT(golden_word(m.arena, name, "promptfoo")));
+        buf_fmt(&out->text, "version: 1\nname: %.*s\n",
+                STR_FMT(golden_word(m.arena, name, "promptfoo")));
         rc = load_prompts(&m, root, e);
     }
     if (rc == 0) {
         put_models(&m, root);
         rc = put_tasks(&m, root, e);
     }
-    *tasks = m.tasks;
     arena_free(m.arena);
     return rc;
 }

@@ -4,15 +4,11 @@
 #include "kernel/drive/files.h"
 #include "reports/report_int.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { TIMES_SHOWN = 1000, NO_PROGRAM = 127 };
+enum { TIMES_SHOWN = 1000, GNUPLOT_MS_MAX = 60000 };
 
 /* What one model did in one run. */
 struct mark {
@@ -221,40 +217,6 @@ static void time_script(struct buf *out, const struct marks *m)
 
 /* ---- drawing ---- */
 
-_Noreturn static void become_gnuplot(const char *dir, char *script)
-{
-    char program[] = "gnuplot";
-    char *const words[] = {program, script, NULL};
-    int null = open("/dev/null", O_RDWR);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
-        chdir(dir) != 0) {
-        _exit(1);
-    }
-    execvp(program, words);
-    _exit(NO_PROGRAM);
-}
-
-static bool draw(const char *dir, const char *script, struct buf *why)
-{
-    int status = 0;
-    char name[32];
-    size_t n = strlen(script);
-    memcpy(name, script, n + 1);
-    pid_t child = fork();
-    if (child == 0) {
-        become_gnuplot(dir, name);
-    }
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-        return true;
-    }
-    bool missing = child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM;
-    buf_fmt(why, "no plots are drawn: gnuplot %s; with it: cd %s && gnuplot %s",
-            missing ? "is not there (apt-get install gnuplot-nox)" : "failed", dir, script);
-    return false;
-}
-
 static int write_plot(const char *dir, const char *name, const struct marks *m,
                       void (*data)(struct buf *, const struct marks *),
                       void (*script)(struct buf *, const struct marks *), struct err *e)
@@ -284,7 +246,7 @@ int report_plots(const char *dir, const struct eval_report *const *runs, size_t 
         buf_addz(why, "no plots are drawn: no trial was scored");
     } else {
         rc = write_plot(dir, "latency", &m, time_data, time_script, e);
-        *drawn = rc == 0 && draw(dir, "latency.gp", why);
+        *drawn = rc == 0 && gnuplot_draw(dir, "latency", GNUPLOT_MS_MAX, why);
     }
     if (rc == 0 && m.n > 0 && m.priced == 0) {
         buf_addz(why, *drawn ? "success against cost is not drawn: nothing is priced (--prices "
@@ -293,7 +255,7 @@ int report_plots(const char *dir, const struct eval_report *const *runs, size_t 
         *drawn = false;
     } else if (rc == 0 && m.n > 0) {
         rc = write_plot(dir, "success-cost", &m, cost_data, cost_script, e);
-        *drawn = rc == 0 && *drawn && draw(dir, "success-cost.gp", why);
+        *drawn = rc == 0 && *drawn && gnuplot_draw(dir, "success-cost", GNUPLOT_MS_MAX, why);
     }
     arena_free(m.arena);
     return rc;

@@ -95,4 +95,10 @@ void alike_add_commands(struct buf *out, const struct alike *a, bool more);
 
 /* Appends what a comparison comes to, in one line without its newline. */
 void verdict_add(struct buf *out, const struct comparison_result *c);
+
+/* Lets gnuplot run dir/NAME.gp, which shall make NAME.svg and NAME.png there. False: it is not
+ * there, failed, made no pictures, or was killed, since it took longer than `ms_max` milliseconds
+ * or said far too much; `why` then gets a line without its newline that tells which, and how to try
+ * it. */
+bool gnuplot_draw(const char *dir, const char *name, uint64_t ms_max, struct buf *why);
 #endif

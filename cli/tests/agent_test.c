@@ -249,6 +249,29 @@ static void asks_nobody(void)
     CHECK_OUT(r, "the program asked no model");
 }
 
+/* What does not come through to us is no fault of the program's. */
+static void asks_too_much(void)
+{
+    static const char ask[] = "curl -s -H 'Content-Length: 99999999' -d x "
+                              "\"$OPENAI_BASE_URL/chat/completions\"; echo >&2 oh; exit %d\n";
+    const char *dir = testing_dir();
+    const char *set = one_task(dir, "hi", "{answer: hello}");
+    if (access("/usr/bin/curl", X_OK) != 0) {
+        testing_skip("curl is not there");
+        return;
+    }
+    const char *loud = write_text(dir, "loud.sh", path_of(ask, 3));
+    const char *quiet = write_text(dir, "quiet.sh", path_of(ask, 0));
+    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", path_of("sh %s", loud));
+    CHECK_STATUS(r, 4);
+    CHECK_OUT(r, "a request of more than the 64 MiB that one may have was refused; the program "
+                 "ended with status 3: oh");
+    r = ASSAY("eval", set, "--fake", "--agent", path_of("sh %s", quiet));
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "a request of more than the 64 MiB that one may have was refused");
+    CU_ASSERT(strstr(r->out, "asked no model") == NULL);
+}
+
 /* ---- recordings ---- */
 
 static void misses_are_errors(void)
@@ -329,6 +352,7 @@ TESTS(agent, {"an_agent_in_c_is_judged_recorded_and_judged_again", in_c},
       {"output_without_end_is_cut_off", output_without_end},
       {"a_script_is_kept_to", script_is_kept_to},
       {"a_program_that_asks_nobody_is_told_of", asks_nobody},
+      {"a_request_that_is_too_large_is_told_of", asks_too_much},
       {"what_is_not_recorded_is_an_error", misses_are_errors},
       {"an_endpoint_that_is_not_there_is_an_error", nobody_listens},
       {"a_program_that_failed_before_it_asked_leaves_no_recording", nothing_recorded},

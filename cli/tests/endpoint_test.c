@@ -4,8 +4,10 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define JSON_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 #define HTML      "<html><body><h1>Welcome to the router</h1></body></html>"
@@ -383,6 +385,52 @@ static void record_eval(void)
     CU_ASSERT_EQUAL(loopback_stop(l), 6);
 }
 
+/* An answer beyond what a recording can hold is its trial's trouble alone. */
+static void record_flood(void)
+{
+    const size_t n = (65 << 20) + strlen(LOOPBACK_JSON);
+    char *flood = malloc(n);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(flood);
+    memset(flood, ' ', n);
+    memcpy(flood, LOOPBACK_JSON, strlen(LOOPBACK_JSON));
+    const struct loopback_answer answers[] = {{.bytes = flood, .n = n}, good};
+    struct loopback *l = loopback_start(answers, 2);
+    const char *dir = testing_dir();
+    const char *set = write_text(dir, "set.yaml", three_tasks);
+    const char *cassettes = path_of("%s/cassettes", dir), *out = path_of("%s/run", dir);
+    const struct ran *r =
+        ASSAY("eval", set, "--base-url", loopback_url(l), "--model", "m", "--record", cassettes,
+              "--out", out, "--jobs", "1", "--allow-errors", "1");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "2 passed, 0 failed, 1 error");
+    CHECK_OUT(r, path_of("what was recorded until then is in %s/a.failed.yaml", cassettes));
+    size_t lines = 0;
+    CU_ASSERT(json_lines(read_text(path_of("%s/results.jsonl", out), NULL), &lines) && lines == 3);
+    CU_ASSERT(access(path_of("%s/a.yaml", cassettes), F_OK) != 0);
+    CU_ASSERT(access(path_of("%s/b.yaml", cassettes), F_OK) == 0);
+    loopback_stop(l);
+    free(flood);
+}
+
+/* Likewise a recording that is there but cannot be gone on with. */
+static void record_bad_one(void)
+{
+    struct loopback *l = loopback_start(&good, 1);
+    const char *dir = testing_dir();
+    const char *set = write_text(dir, "set.yaml", three_tasks);
+    const char *cassettes = path_of("%s/cassettes", dir), *out = path_of("%s/run", dir);
+    CU_ASSERT_EQUAL_FATAL(mkdir(cassettes, 0700), 0);
+    const char *bad = write_text(cassettes, "a.yaml", "no: cassette\n");
+    const struct ran *r =
+        ASSAY("eval", set, "--base-url", loopback_url(l), "--model", "m", "--record", cassettes,
+              "--mode", "once", "--out", out, "--allow-errors", "1");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "2 passed, 0 failed, 1 error");
+    CHECK_OUT(r, bad);
+    CHECK_TEXT(read_text(bad, NULL), "no: cassette\n");
+    loopback_stop(l);
+}
+
 TESTS(endpoint, {"endpoint_misbehaviour_is_one_clear_line", bad},
       {"endpoint_with_a_bad_url_is_told", no_url}, {"endpoint_needs_a_model", no_model},
       {"endpoint_answers_a_live_run", live}, {"endpoint_that_hangs_meets_the_time_budget", hang},
@@ -391,4 +439,6 @@ TESTS(endpoint, {"endpoint_misbehaviour_is_one_clear_line", bad},
       {"interrupt_of_eval_keeps_what_ended", interrupt_eval},
       {"eval_counts_a_refusing_endpoint_as_errors", eval_refused},
       {"record_replays_to_the_same_log_and_is_never_overwritten", record},
-      {"record_of_eval_replays_to_the_same_results", record_eval})
+      {"record_of_eval_replays_to_the_same_results", record_eval},
+      {"record_of_eval_survives_an_answer_too_large_to_hold", record_flood},
+      {"record_of_eval_survives_a_recording_that_is_broken", record_bad_one})

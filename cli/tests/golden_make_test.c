@@ -1,5 +1,6 @@
 #include "ci/testing/testing.h"
 #include "cli/tests/program.h"
+#include "kernel/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -413,6 +414,65 @@ static const char bfcl_imported[] =
     "        - \"f\": {\"x\": {\"a\": {one_of: [1, 2]}}}\n"
     "        - \"f\": {}\n";
 
+/* What a set cannot hold is told with its place in the file it comes from, and in little time. */
+static void a_set_that_would_be_too_large_is_refused(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    struct buf text = {0};
+    buf_addz(&text, "prompts:\n- '");
+    for (int i = 0; i < 100000; i++) {
+        buf_addz(&text, "{{x}}");
+    }
+    buf_fmt(&text, "'\ntests:\n- vars: {x: '%0100000d'}\n", 1);
+    buf_char(&text, '\0');
+    write_text(dir, "wide.yaml", text.p);
+    buf_clear(&text);
+    buf_addz(&text, "prompts: [");
+    for (int i = 0; i < 400; i++) {
+        buf_fmt(&text, "p%d, ", i);
+    }
+    buf_addz(&text, "]\ntests:\n");
+    for (int i = 0; i < 400; i++) {
+        buf_addz(&text, "- {}\n");
+    }
+    buf_char(&text, '\0');
+    write_text(dir, "many.yaml", text.p);
+    const struct ran *r =
+        ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "wide.yaml", "-o", "s.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "wide.yaml:2:3: with its variables filled in, and what was filled in before it, "
+                 "this is more than the 64 MiB that a set may have; import it in parts");
+    r = ASSAY_WITH(&in_dir, "golden", "import", "promptfoo", "many.yaml", "-o", "s.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "many.yaml:3:1: 400 tests with 400 prompts are more than the 100000 tasks");
+    CU_ASSERT(access(path_of("%s/s.yaml", dir), F_OK) != 0);
+    buf_free(&text);
+}
+
+#define ANY_QUESTION                                                                               \
+    "\"question\": [[{\"role\": \"user\", \"content\": \"Q?\"}]], \"function\": [{\"name\": "      \
+    "\"f\", \"parameters\": {\"type\": \"dict\", \"properties\": {}}}]}\n"
+
+/* A mistake in what is made is one at the place that it is made of. */
+static void what_makes_no_set_is_told_with_its_place(void)
+{
+    const char *dir = testing_dir();
+    const struct program_options in_dir = {.dir = dir};
+    write_text(dir, "q.jsonl",
+               "{\"id\": \"irrelevance_1\", " ANY_QUESTION
+               "\n{\"id\": \"irrelevance/2\", " ANY_QUESTION);
+    const struct ran *r =
+        ASSAY_WITH(&in_dir, "golden", "import", "bfcl", "q.jsonl", "-o", "s.yaml");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "q.jsonl:3:1: what this makes is no golden set: the id becomes a file name");
+    CU_ASSERT(access(path_of("%s/s.yaml", dir), F_OK) != 0);
+    CU_ASSERT(access(path_of("%s/s.yaml.draft", dir), F_OK) != 0);
+}
+
 static void bfcl_is_taken_over(void)
 {
     const char *dir = testing_dir();
@@ -575,6 +635,8 @@ TESTS(golden_make,
       {"golden_promptfoo_files_of_prompts_are_taken_over",
        promptfoo_files_of_prompts_are_taken_over},
       {"golden_what_is_no_promptfoo_file_is_refused", what_is_no_promptfoo_file_is_refused},
+      {"golden_a_set_that_would_be_too_large_is_refused", a_set_that_would_be_too_large_is_refused},
+      {"golden_what_makes_no_set_is_told_with_its_place", what_makes_no_set_is_told_with_its_place},
       {"golden_bfcl_is_taken_over", bfcl_is_taken_over},
       {"golden_bfcl_in_java_and_javascript_has_texts", arguments_in_java_and_javascript_are_texts},
       {"golden_the_leaderboard_is_taken_over_whole", the_leaderboard_is_taken_over_whole})

@@ -154,6 +154,43 @@ static void bad_usage_of_runs(void)
     }
 }
 
+/* The next option in a help text, at an entry's begin ("  --name", "--a  --b", "-o, --name"); n 0 =
+ * none. */
+static size_t next_option(const char **at, char name[64])
+{
+    for (const char *p = strstr(*at, "--"); p != NULL; p = strstr(p + 2, "--")) {
+        size_t n = strspn(p + 2, "abcdefghijklmnopqrstuvwxyz-");
+        if (n > 0 && n < 60 && p - *at >= 2 && p[-1] == ' ' && (p[-2] == ' ' || p[-2] == ',')) {
+            memcpy(name, p, n + 2);
+            name[n + 2] = '\0';
+            *at = p + n + 2;
+            return n;
+        }
+    }
+    return 0;
+}
+
+/* Behind each option stands one that no verb has, so that nothing is begun. */
+static void known_options(void)
+{
+    static const char *const whole[] = {"init",  "run",    "chat",   "resume",  "fork",   "eval",
+                                        "serve", "record", "replay", "compare", "report", "merge"};
+    char help_text[16384], name[64];
+    size_t n = 0;
+    for (size_t v = 0; v < sizeof whole / sizeof whole[0]; v++) {
+        const struct ran *r = ASSAY(whole[v], "--help");
+        CU_ASSERT_FATAL(r->out_n < sizeof help_text);
+        memcpy(help_text, r->out, r->out_n + 1);
+        for (const char *at = help_text; next_option(&at, name) > 0; n++) {
+            const char *word = path_of("%s=1", name);
+            r = ASSAY(whole[v], word, "--no-such-option");
+            CHECK_STATUS(r, 2);
+            CU_ASSERT(strstr(r->err, path_of("unknown option %s;", name)) == NULL);
+        }
+    }
+    CU_ASSERT(n > 100);
+}
+
 static void closed_output(void)
 {
     struct program_options o = {.out = "/dev/full"};
@@ -168,4 +205,5 @@ TESTS(help, {"version_is_one_line", version}, {"help_lists_every_verb", help},
       {"no_words_are_bad_usage_with_help", nothing},
       {"bad_usage_is_one_line_with_what_to_try", bad_usage},
       {"bad_usage_of_runs_is_one_line_too", bad_usage_of_runs},
+      {"every_option_that_help_shows_is_known", known_options},
       {"output_that_cannot_be_written_is_told", closed_output})

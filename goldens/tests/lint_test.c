@@ -76,6 +76,7 @@ static const struct {
     {TASK("  expect:\n    answer: |\n      It is 4.\n"),
      SEES("14:13", "warning trailing_newline this text ends with a newline, and answers seldom do; "
                    "write |- in the place of |")},
+#define TEN "a.a.a.a.a.a.a.a.a.a."
 #define BAD_PATH(path, why)                                                                        \
     {                                                                                              \
         EXPECT("answer: {json: {path: '" path "', equals: 1}}"),                                   \
@@ -90,6 +91,8 @@ static const struct {
     BAD_PATH("a[]", "a part of it is empty"),
     BAD_PATH("a.", "a part of it is empty"),
     BAD_PATH("a[-1]", "items are counted from 0, from the beginning"),
+    BAD_PATH("a[9999999999]", "no list has that many items"),
+    BAD_PATH(TEN TEN TEN TEN TEN TEN "a.a.a.a.a", "it has too many parts"),
     BAD_PATH("a[\"b\"]", "keys stand in it without quotes"),
     BAD_PATH("a[*].b", "* does not stand for all items; use `each` at the list"),
     {TASK("  expect: {no_calls: true}\n- id: x\n  prompt: Order #12 now\n  expect:\n    answer: "

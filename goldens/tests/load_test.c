@@ -63,6 +63,8 @@ static const struct {
     {HEAD "models: [{model: x, provider: y}]\ntasks: [{id: a, prompt: p}]\n", 3, 31,
      "openai, responses or anthropic"},
     {HEAD "include: [x.yaml]\ntasks: [{id: a, prompt: p}]\n", 3, 11, "no golden set"},
+    {HEAD "include: [.]\n", 3, 11, "is a folder: expected the path of a golden set"},
+    {HEAD "include: /dev/zero\n", 3, 10, "is no plain file: expected the path of a golden set"},
     {HEAD "include: []\n", 3, 10, "an empty list"},
     {HEAD "include: {}\n", 3, 10, "a map"},
     {HEAD "include: [5]\n", 3, 11, "a number"},

@@ -231,6 +231,7 @@ static int spawn(struct child *c, const struct child_options *o)
         .file = o->argv[0],
         .args = o->argv,
         .env = environment(o, arena),
+        .cwd = o->dir,
         .flags = o->apart ? UV_PROCESS_DETACHED : 0,
         .stdio_count = 3,
         .stdio = stdio,

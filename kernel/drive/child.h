@@ -22,6 +22,7 @@ struct child_options {
     char **argv;                            /* argv[0] is looked up in PATH; ends with NULL */
     const struct child_variable *variables; /* set in its environment, over what is there */
     size_t n_variables;
+    const char *dir; /* its working folder; NULL = ours */
     /* It stands apart: its standard input is `input`, and what it writes is heard (fd 1, 2). It
      * leads a process group, whose other members are killed when it ends. Where one of them has
      * left the group and keeps the streams open, the child has not ended. */

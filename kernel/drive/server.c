@@ -441,6 +441,14 @@ static enum MHD_Result respond(struct exchange *x)
 }
 
 /* An answer of the server's own, to a request that nobody else shall see. */
+static void tell_refused(struct exchange *x, unsigned status)
+{
+    const struct server_options *o = &x->server->options;
+    if (o->refused != NULL) {
+        o->refused(o->ctx, &x->request, (int)status);
+    }
+}
+
 static enum MHD_Result refuse(struct exchange *x, unsigned status, const char *body)
 {
     union {
@@ -456,6 +464,7 @@ static enum MHD_Result refuse(struct exchange *x, unsigned status, const char *b
     lib.MHD_add_response_header(r, "Connection", "close");
     x->state = EXCHANGE_ENDED;
     client_of(x->connection)->asked = x;
+    tell_refused(x, status);
     enum MHD_Result rc = lib.MHD_queue_response(x->connection, status, r);
     lib.MHD_destroy_response(r);
     return rc;
@@ -614,7 +623,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     if (*upload_n > 0) {
         buf_add(&x->upload, (struct str){upload, *upload_n});
         *upload_n = 0;
-        return x->upload.truncated ? MHD_NO : MHD_YES;
+        if (x->upload.truncated) {
+            tell_refused(x, 413);
+            return MHD_NO;
+        }
+        return MHD_YES;
     }
     if (x->state == EXCHANGE_READING) {
         return ask(x);

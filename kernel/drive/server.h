@@ -28,6 +28,9 @@ struct server_options {
     void *ctx;
     /* A complete request; views live until exchange_end or `gone`. Answer it now or later. */
     void (*request)(void *ctx, struct exchange *x, const struct http_request *rq);
+    /* A request that the server has answered itself, with this status: its body (413) or headers
+     * (431) are more than may be. It comes without its body. NULL = nobody wants to know. */
+    void (*refused)(void *ctx, const struct http_request *rq, int status);
     /* The client went away before the answer's end: the exchange is over. */
     void (*gone)(void *ctx, struct exchange *x);
     /* Tells that more than unsent_bytes wait for the client (full), or that they are gone. NULL =

@@ -17,7 +17,8 @@ enum { FLOOD_PIECE = 64 << 10, FLOODS_MAX = 4096 };
 static struct {
     struct loop *loop;
     struct server *server;
-    struct buf asked; /* "METHOD URL [body]" of each request, a line each */
+    struct buf asked;   /* "METHOD URL [body]" of each request, a line each */
+    struct buf refused; /* "STATUS URL" of each that the server did not take in */
     struct exchange *open;
     uv_timer_t later;
     size_t gone;
@@ -90,6 +91,12 @@ static void on_gone(void *ctx, struct exchange *x)
     }
 }
 
+static void on_refused(void *ctx, const struct http_request *rq, int status)
+{
+    (void)ctx;
+    buf_fmt(&t.refused, "%d %.*s\n", status, STR_FMT(rq->url));
+}
+
 static void on_full(void *ctx, struct exchange *x, bool full)
 {
     (void)ctx;
@@ -106,6 +113,7 @@ static void begin(struct server_limits limits)
         .limits = limits,
         .request = on_request,
         .gone = on_gone,
+        .refused = on_refused,
         .full = on_full,
     };
     memset(&t, 0, sizeof t);
@@ -123,6 +131,7 @@ static void finish(void)
     loop_run(t.loop);
     loop_free(t.loop);
     buf_free(&t.asked);
+    buf_free(&t.refused);
 }
 
 /* ---- a client that sends what it is told ---- */
@@ -318,6 +327,7 @@ static void too_large(void)
     peer_say(&p, STR("\r\n0\r\n\r\n"));
     peer_read(&p, NULL);
     CU_ASSERT_EQUAL(t.asked.n, 0);
+    CU_ASSERT(str_is(buf_str(&t.refused), "413 /\n413 /\n")); /* the first and the last one */
     peer_close(&p);
     buf_free(&half);
     finish();
