@@ -85,11 +85,14 @@ void alike_add_trials(struct buf *out, const struct alike *a, size_t i)
         n += a->stories[k].first == i && same_task(a->rows[k], a->rows[i]);
     }
     for (size_t k = i; n > 1 && k < a->n; k++) {
-        if (a->stories[k].first == i && same_task(a->rows[k], a->rows[i])) {
+        if (a->stories[k].first == i && same_task(a->rows[k], a->rows[i]) && told < NAMES_SHOWN) {
             buf_addz(out, told == 0 ? " (trials " : "");
             add_comma(out, told++, n);
             buf_fmt(out, "%" PRId32, a->rows[k]->trial);
         }
+    }
+    if (n > told && n > 1) {
+        buf_fmt(out, " and %zu more", n - told);
     }
     buf_addz(out, n > 1 ? ")" : "");
 }

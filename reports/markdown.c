@@ -58,13 +58,19 @@ static void add_block(struct buf *out, struct str s, size_t max_chars)
 static void add_headline(struct buf *out, const struct eval_report *const *runs, size_t n)
 {
     size_t passed = 0, failed = 0, errors = 0;
+    bool whole = true;
     for (size_t i = 0; i < n; i++) {
+        whole = whole && !runs[i]->interrupted;
         passed += runs[i]->summary.passed;
         failed += runs[i]->summary.failed;
         errors += runs[i]->summary.errors;
     }
-    buf_fmt(out, "### assay: %s, %zu of %zu passed", failed + errors == 0 ? "passed" : "failed",
+    buf_fmt(out, "### assay: %s, %zu of %zu passed",
+            failed + errors > 0 ? "failed"
+            : whole             ? "passed"
+                                : "not finished",
             passed, passed + failed);
+    buf_addz(out, !whole && failed + errors > 0 ? ", not finished" : "");
     if (errors > 0) {
         buf_addz(out, ", ");
         count_add(out, (int64_t)errors, "error");

@@ -246,6 +246,35 @@ static void unfinished(void)
     CHECK_OUT(r, "regressed: 1\n  b ");
 }
 
+/* Gates do not hold on what is not there: 1 of 18 trials passed, and the job was killed. */
+static void unfinished_gates(void)
+{
+    const char *good = made_run(LINE("a", "1", "pass") LINE("b", "1", "pass"), 2);
+    const char *cut = path_of("%s", testing_dir());
+    write_text(cut, "manifest.json", "{\"version\":1,\"sets\":[],\"trials\":18}");
+    write_text(cut, "trials.jsonl", LINE("b", "1", "pass"));
+    const struct ran *r = ASSAY("compare", good, cut, "--gate", "success>=0.9");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "passes, it is 1");
+    CHECK_OUT(r,
+              path_of("\ngate: %s is not finished: 1 of 18 trials; this fails (--unfinished pass "
+                      "would not)\n",
+                      cut));
+    r = ASSAY("compare", good, cut, "--gate", "success>=0.9", "--json");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "{\"gate\":\"finished\",\"verdict\":\"fail\",\"passed\":false,");
+    CHECK_STATUS(ASSAY("compare", good, cut, "--gate", "success>=0.9", "--unfinished", "pass"), 0);
+    CHECK_STATUS(ASSAY("compare", cut, good, "--gate", "success>=0.9"), 0);
+    CHECK_STATUS(ASSAY("compare", good, cut, "--unfinished", "maybe"), 2);
+    r = ASSAY("report", cut, "--format", "junit");
+    CHECK_OUT(r, "tests=\"2\" failures=\"0\" errors=\"1\"");
+    CHECK_OUT(r, "<error message=\"the run is not finished: 1 trial is there\"");
+    r = ASSAY("report", cut, "--format", "markdown");
+    CHECK_OUT(r, "### assay: not finished, 1 of 1 passed\n");
+    r = ASSAY("report", cut, "--format", "json");
+    CHECK_OUT(r, "\"interrupted\":true");
+}
+
 TESTS(compare, {"compare_shows_a_planted_regression", planted},
       {"compare_does_not_take_noise_for_a_change", noise},
       {"compare_is_sure_of_what_is_more_than_chance", certain},
@@ -254,4 +283,5 @@ TESTS(compare, {"compare_shows_a_planted_regression", planted},
       {"compare_tells_the_error_of_what_is_not_scored", errors},
       {"compare_rules_a_fall_out_with_enough_tasks", enough},
       {"compare_refuses_what_is_no_run", bad_runs},
-      {"compare_reads_a_run_that_was_cut_off", unfinished})
+      {"compare_reads_a_run_that_was_cut_off", unfinished},
+      {"compare_gates_fail_on_a_run_that_was_cut_off", unfinished_gates})
