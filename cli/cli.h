@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "evals/exit.h"
 #include "evals/resume.h"
 #include "evals/rig.h"
 #include "kernel/base/err.h"

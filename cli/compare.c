@@ -39,8 +39,9 @@ struct comparing {
 
 static void add_unfinished(struct buf *out, const struct run_data *d)
 {
-    buf_fmt(out, "%s is not finished: %zu of %lld trials%s", d->report->out, d->report->n,
-            (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "");
+    buf_fmt(out, "%s is not finished: %zu of %lld trials%s%s", d->report->out, d->report->n,
+            (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "",
+            d->journal ? ", and no results.jsonl" : "");
 }
 
 static void tell_run(const struct run_data *d)

@@ -248,11 +248,6 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     return rc != 0 ? rc : parse_run(q, e);
 }
 
-static bool is_live(const struct eval_options *o)
-{
-    return o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-}
-
 /* A key is shown to one provider alone, unless one endpoint stands for all. */
 static int check_key_file(struct request *q, enum wire_format f, struct err *e)
 {
@@ -272,9 +267,10 @@ static int find_endpoint(void *ctx, enum wire_format f, struct eval_endpoint *ou
 {
     struct request *q = ctx;
     struct live *l = &q->lives[f];
-    int rc = is_live(&q->options) ? check_key_file(q, f, e) : 0;
+    int rc = eval_is_live(q->options.source) ? check_key_file(q, f, e) : 0;
     rc = rc != 0 ? rc
-                 : live_open(&q->live_flags, f, q->base_url, is_live(&q->options), q->arena, l, e);
+                 : live_open(&q->live_flags, f, q->base_url, eval_is_live(q->options.source),
+                             q->arena, l, e);
     *out = (struct eval_endpoint){.base_url =
                                       l->base_url.n == 0 ? NULL : arena_cstr(q->arena, l->base_url),
                                   .api_key = arena_cstr(q->arena, l->api_key),
@@ -288,7 +284,7 @@ static int complete(struct request *q, struct err *e)
     struct eval_options *o = &q->options;
     int rc = live_open(&q->live_flags, provider_format(o->provider), q->base_url, false, q->arena,
                        &q->live, e);
-    if (rc == 0 && is_live(o) && o->agent != NULL) {
+    if (rc == 0 && eval_is_live(o->source) && o->agent != NULL) {
         rc = upstreams_of("--base-url", q->base_url, o->upstream, e);
     }
     if (rc != 0) {
@@ -303,7 +299,7 @@ static int complete(struct request *q, struct err *e)
     o->live = &q->live.settings;
     o->endpoint = find_endpoint;
     o->endpoint_ctx = q;
-    o->model = is_live(o) ? getenv("MODEL") : NULL;
+    o->model = eval_is_live(o->source) ? getenv("MODEL") : NULL;
     o->version = ASSAY_VERSION;
     return 0;
 }

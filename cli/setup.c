@@ -107,7 +107,7 @@ static int check_flags(struct setup *s, const struct run_flags *f, struct err *e
     if (rc == 0) {
         rc = text_check("system", f->system, e);
     }
-    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    bool live = eval_is_live(o->source);
     if (rc == 0) {
         rc = live_open(&f->live, setup_format(s, f), f->base_url, live, s->arena, &s->live, e);
     }

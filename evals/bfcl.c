@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "evals/bfcl_int.h"
-#include "evals/ratio_int.h"
+#include "evals/ratio.h"
 
 /* BFCL v4's categories of single turns. */
 static const char *const categories[] = {"simple_python",

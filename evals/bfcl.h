@@ -5,7 +5,7 @@
 #ifndef EVALS_BFCL_H
 #define EVALS_BFCL_H
 
-#include "evals/eval.h"
+#include "evals/ratio.h"
 #include "goldens/bfcl.h"
 
 enum bfcl_language { BFCL_PYTHON, BFCL_JAVA, BFCL_JAVASCRIPT };

@@ -2,7 +2,7 @@
 #ifndef EVALS_CALLS_INT_H
 #define EVALS_CALLS_INT_H
 
-#include "evals/eval.h"
+#include "evals/judge.h"
 
 struct calls_verdict {
     bool scored;               /* false: the task expects nothing of calls, all scores are null */

@@ -1,103 +1,17 @@
-/* Running golden sets and scoring them. (One run's wiring - source, clock, tools, session - is
- * rig.h: the trial runner builds each trial on rig_new.) */
+/* Running golden sets. One run's wiring (source, clock, tools, session) is rig.h, on which each
+ * trial is built; how it is scored, judge.h. */
 #ifndef EVALS_EVAL_H
 #define EVALS_EVAL_H
 
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
-#include "goldens/golden.h"
+#include "evals/judge.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/limiter.h"
 #include "kernel/drive/prices.h"
 
-/* ---- exit statuses of the program ---- */
-
-enum {
-    EXIT_OK = 0,
-    EXIT_FAILED = 1, /* an expectation failed, or a run did not complete */
-    EXIT_USAGE = 2,  /* bad usage or bad input */
-    EXIT_MISS = 3,   /* cassette miss or drift */
-    EXIT_ENVIRONMENT = 4,
-    EXIT_INTERRUPTED = 130
-};
-
-/* What an error code and a run's end stand for. */
-int exit_of_code(int code);
-int exit_of_status(enum run_status s);
-
-/* The gravest of two exit statuses: 130, 2, 3, 4, 1, 0. */
-int exit_worse(int a, int b);
-
-/* ---- scoring one trial ---- */
-
-/* A call that was made, as the model asked for it. */
-struct eval_call {
-    struct str name;
-    struct str arguments; /* text as sent */
-    int64_t step;         /* of the reply it came in: calls of one reply are a group */
-};
-
-/* What a run came to, for scoring. */
-struct eval_run {
-    const struct eval_call *calls; /* without a terminal tool's call */
-    size_t n_calls;
-    struct str model; /* for messages */
-    struct run_result result;
-    struct golden_verdicts verdicts; /* of judges, on its answer */
-};
-
-/* A ratio as an exact fraction; den 0 = null. */
-struct ratio {
-    int64_t num;
-    int64_t den;
-};
-
-struct eval_scores {
-    struct ratio tool_selection;
-    struct ratio precision;
-    struct ratio recall;
-    struct ratio f1;
-    struct ratio arguments;
-    int trajectory; /* 1, 0, -1 = null */
-    bool success;
-};
-
-struct eval_check {
-    struct str
-        name; /* "calls", "forbid", "no_calls", "answer", "steps", "calls_limit", …, "status" */
-    bool passed;
-    struct str message; /* when it failed: what was expected, what came, where they differ */
-};
-
-enum eval_outcome { EVAL_PASS, EVAL_FAIL, EVAL_ERROR, EVAL_NONE };
-const char *eval_outcome_name(enum eval_outcome o);
-
-/* What the run's status alone makes of a trial (goldens/README.md, "Status"). EVAL_FAIL: unless the
- * task expects this status; EVAL_PASS: if every check holds. */
-enum eval_outcome eval_outcome_of_status(enum run_status s);
-
-struct eval_verdict {
-    enum eval_outcome outcome;
-    struct eval_scores scores;
-    struct eval_check *checks;
-    size_t n_checks;
-};
-
-/* Judges a run by what its task expects, and gives the scores of goldens/README.md. Everything in
- * *out lives in arena. */
-void eval_judge(const struct golden_task *task, const struct eval_run *run, struct arena *arena,
-                struct eval_verdict *out);
-
-/* Appends a ratio with 6 decimals, rounded half up, or null. num ≥ 0, den ≤ 10^18. */
-void ratio_add(struct buf *out, struct ratio r);
-
-/* Appends an amount of nano-units (≥ 0) as a decimal with at least two places, and its currency (n
- * 0 = unknown): "0.50 USD", "0.000125 CNY". */
-void money_add(struct buf *out, int64_t nano, struct str currency);
-
-/* ---- running sets ---- */
-
 enum eval_source { EVAL_FAKE, EVAL_REPLAY, EVAL_LIVE, EVAL_RECORD };
+bool eval_is_live(enum eval_source s); /* a model is asked over the network */
 
 /* How a process calls live endpoints; nothing of it counts in a replay, but that HTTP tools share
  * the network. */
@@ -158,8 +72,8 @@ struct eval_options {
     const char *cassettes; /* folder: read by EVAL_REPLAY, written by EVAL_RECORD. The recording of
                               a trial that did not end well is named TASK.failed.yaml there */
     const char *script;    /* EVAL_FAKE: played in every task in place of its own; NULL = those */
-    /* EVAL_REPLAY: the command that records anew, "assay eval …", shown with misses; or NULL. A
-     */
+    /* EVAL_REPLAY: the command that records anew, "assay eval …", shown where recordings are
+     * missing; NULL = none. */
     const char *mend;
     const char *mend_trial; /* the same without --task and --model, which a trial's miss adds */
     struct eval_cassettes how;
@@ -190,9 +104,10 @@ struct eval_options {
     const char *const *filters;
     size_t n_filters;
     const char *task; /* an id, or several with commas; NULL = all tasks */
-    int64_t trials;   /* 0 = as the set says */
-    int64_t
-        jobs; /* sessions in flight, ≥ 1; fewer where the system's limit on open files says so */
+    int64_t trials;   /* at most EVAL_TRIALS_MAX; 0 = as the set says */
+    /* Sessions in flight, 1 to EVAL_JOBS_MAX; fewer where the system's limit on open files says so.
+     */
+    int64_t jobs;
     int64_t allow_errors;
     int64_t shard, shards; /* 0 = the whole set; else task i (from 0) is run where i mod shards is
                               shard - 1 */
@@ -377,7 +292,8 @@ enum { EVAL_JOBS_MAX = 100000, EVAL_TRIALS_MAX = 1000000 };
 int eval_run(const struct eval_options *o, struct eval_report **out, struct err *e) MUST_CHECK;
 void eval_report_free(struct eval_report *r); /* NULL allowed */
 
-/* Appends the line of results.jsonl of one trial, with its newline; and the summary object. */
+/* Appends the line of results.jsonl of one trial, with its newline. */
 void eval_trial_json(struct buf *out, const struct eval_trial *t);
+/* Appends the summary as an object. */
 void eval_summary_json(struct buf *out, const struct eval_summary *s);
 #endif

@@ -1,4 +1,5 @@
-#include "evals/eval.h"
+#include "evals/exit.h"
+#include "evals/judge.h"
 
 int exit_of_code(int code)
 {

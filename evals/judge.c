@@ -24,6 +24,11 @@ const char *eval_outcome_name(enum eval_outcome o)
     return "none";
 }
 
+bool eval_is_scored(enum eval_outcome o)
+{
+    return o == EVAL_PASS || o == EVAL_FAIL;
+}
+
 static void check(struct judging *j, const char *name, bool passed, struct str message)
 {
     assert(j->out->n_checks < CHECKS_MAX);

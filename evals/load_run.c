@@ -3,12 +3,20 @@
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
+#include "kernel/base/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRACTION_DEN_MAX = 700, NUMBER_MAX = 1000000000 };
+enum {
+    FRACTION_DEN_MAX = 700,
+    NUMBER_MAX = 1000000000,
+    MEMBERS_MAX = 100, /* of an object in a line */
+    NAME_CHARS_SHOWN = 200,
+    SHARD_DIGITS_MAX = 9,
+    TRACE_BYTES_MAX = 4096 /* of a trace's path */
+};
 
 /* Of tokens and milliseconds: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
 #define COUNT_MAX INT64_C(1000000000000)
@@ -23,13 +31,42 @@ struct line {
     struct err *e;
 };
 
-static void wrong(struct line *l, const char *key, const char *expected)
+/* in: the object of the line that the key is missed or wrong in. */
+static void wrong(struct line *l, const struct val *in, const char *key, const char *expected)
 {
-    const struct val *v = val_get(l->object, key);
+    const struct val *v = val_get(in, key);
     if (l->code == 0) {
         l->code = err_at(l->e, ERR_INPUT, l->file, l->number, v == NULL ? 0 : v->column,
                          "\"%s\" is %s: expected %s, as assay eval writes it", key,
                          v == NULL ? "missing" : val_kind_name(v->kind), expected);
+    }
+}
+
+/* Of two members with one name readers take either: nobody knows what is meant. */
+static void check_names(struct line *l, const struct val *object)
+{
+    const struct member *twice = NULL;
+    uint64_t seen = 0;
+    for (size_t i = 0; val_is(object, VAL_OBJECT) && twice == NULL && i < object->count; i++) {
+        struct str key = object->members[i].key;
+        unsigned char ends = key.n == 0 ? 0 : (unsigned char)(key.p[0] * 3 + key.p[key.n - 1]);
+        uint64_t bit = UINT64_C(1) << ((key.n * 7 + ends) % 64);
+        for (size_t k = 0; (seen & bit) != 0 && twice == NULL && k < i; k++) {
+            twice = str_eq(object->members[k].key, key) ? &object->members[i] : NULL;
+        }
+        seen |= bit;
+        if (i == MEMBERS_MAX && twice == NULL && l->code == 0) {
+            l->code =
+                err_at(l->e, ERR_LIMIT, l->file, l->number, object->members[i].column,
+                       "more than %d members in one object of a line of results", (int)MEMBERS_MAX);
+            return;
+        }
+    }
+    if (twice != NULL && l->code == 0) {
+        l->code = err_at(l->e, ERR_INPUT, l->file, l->number, twice->column,
+                         "\"%.*s\" stands twice in one object: expected each once, as assay eval "
+                         "writes it",
+                         STR_FMT(utf8_prefix(twice->key, NAME_CHARS_SHOWN)));
     }
 }
 
@@ -38,7 +75,7 @@ static struct str text_of(struct line *l, const char *key, bool needed)
     const struct val *v = val_get(l->object, key);
     if (v == NULL || v->kind != VAL_STRING) {
         if (needed || (v != NULL && v->kind != VAL_NULL)) {
-            wrong(l, key, needed ? "a string" : "a string or null");
+            wrong(l, l->object, key, needed ? "a string" : "a string or null");
         }
         return (struct str){NULL, 0};
     }
@@ -51,7 +88,7 @@ static int64_t amount_of(struct line *l, const struct val *in, const char *key, 
     const struct val *v = val_get(in, key);
     int64_t n = none;
     if (v != NULL && v->kind != VAL_NULL && (!val_int(v, &n) || n < 0 || n > COUNT_MAX)) {
-        wrong(l, key, "a whole number from 0 to 10^12");
+        wrong(l, in, key, "a whole number from 0 to 10^12");
         n = none;
     }
     return n;
@@ -65,10 +102,10 @@ static int64_t count_of(struct line *l, const struct val *in, const char *key, b
     int64_t n = none;
     if (v == NULL || v->kind == VAL_NULL) {
         if (needed) {
-            wrong(l, key, "a whole number");
+            wrong(l, in, key, "a whole number");
         }
     } else if (!val_int(v, &n) || n < 0 || n > NUMBER_MAX) {
-        wrong(l, key, "a whole number from 0 to 10^9");
+        wrong(l, in, key, "a whole number from 0 to 10^9");
         n = none;
     }
     return n;
@@ -109,9 +146,10 @@ static void read_scores(struct line *l, struct eval_scores *s)
 {
     const struct val *v = val_get(l->object, "scores");
     if (!val_is(v, VAL_OBJECT)) {
-        wrong(l, "scores", "an object");
+        wrong(l, l->object, "scores", "an object");
         return;
     }
+    check_names(l, v);
     s->tool_selection = score_of(l, v, "tool_selection");
     s->precision = score_of(l, v, "precision");
     s->recall = score_of(l, v, "recall");
@@ -127,7 +165,7 @@ static const struct val *list_of(struct line *l, const char *key)
 {
     const struct val *v = val_get(l->object, key);
     if (!val_is(v, VAL_ARRAY)) {
-        wrong(l, key, "a list");
+        wrong(l, l->object, key, "a list");
         return NULL;
     }
     return v;
@@ -187,7 +225,7 @@ static int64_t cost_of(struct line *l, const struct val *in)
     int64_t nano = -1;
     if (v != NULL && v->kind != VAL_NULL &&
         (!val_int(v, &nano) || nano < 0 || nano > PRICE_NANO_MAX)) {
-        wrong(l, "cost_nano", "a whole number from 0 to 10^15, or null");
+        wrong(l, in, "cost_nano", "a whole number from 0 to 10^15, or null");
         nano = -1;
     }
     return nano;
@@ -196,6 +234,7 @@ static int64_t cost_of(struct line *l, const struct val *in)
 static struct usage usage_of(struct line *l, const struct val *in)
 {
     const struct val *u = val_get(in, "usage");
+    check_names(l, u);
     return (struct usage){amount_of(l, u, "input", -1), amount_of(l, u, "cached", -1),
                           amount_of(l, u, "cache_write", -1), amount_of(l, u, "output", -1),
                           amount_of(l, u, "reasoning", -1)};
@@ -210,9 +249,10 @@ static void read_judged(struct line *l, struct eval_judged *out)
         return;
     }
     if (v->kind != VAL_OBJECT || !val_is(list, VAL_ARRAY)) {
-        wrong(l, "judge", "an object with its verdicts");
+        wrong(l, l->object, "judge", "an object with its verdicts");
         return;
     }
+    check_names(l, v);
     out->asked = count_of(l, v, "asked", true, 0);
     out->model = val_text(val_get(v, "model"));
     out->usage = usage_of(l, v);
@@ -226,7 +266,7 @@ static void read_judged(struct line *l, struct eval_judged *out)
                                                    val_is(pass, VAL_BOOL) && pass->boolean,
                                                    val_text(val_get(&list->items[i], "reason"))};
         if (!val_is(pass, VAL_BOOL)) {
-            wrong(l, "judge", "verdicts whose \"pass\" is true or false");
+            wrong(l, l->object, "judge", "verdicts whose \"pass\" is true or false");
         }
     }
 }
@@ -235,10 +275,10 @@ static void read_ends(struct line *l, struct eval_trial *out)
 {
     struct run_result *r = &out->result;
     if (!outcome_of(text_of(l, "outcome", true), &out->verdict.outcome)) {
-        wrong(l, "outcome", "pass, fail or error");
+        wrong(l, l->object, "outcome", "pass, fail or error");
     }
     if (!run_status_of_name(text_of(l, "status", true), &r->status)) {
-        wrong(l, "status", "how a run ends");
+        wrong(l, l->object, "status", "how a run ends");
     }
     r->answer = text_of(l, "answer", false);
     r->steps = count_of(l, l->object, "steps", true, 0);
@@ -250,6 +290,32 @@ static void read_ends(struct line *l, struct eval_trial *out)
     if (out->verdict.outcome == EVAL_ERROR) {
         out->code = r->status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET;
     }
+}
+
+/* What a run from elsewhere names could lie anywhere. */
+static bool is_trace(struct str name)
+{
+    bool inside = str_starts(name, "traces/") && str_ends(name, ".jsonl") &&
+                  memchr(name.p, '\0', name.n) == NULL;
+    for (size_t i = 1; inside && i < name.n; i++) {
+        inside = name.p[i - 1] != '/' || (name.p[i] != '.' && name.p[i] != '/');
+    }
+    return inside && name.n <= TRACE_BYTES_MAX;
+}
+
+static struct str trace_of(struct line *l)
+{
+    struct str name = text_of(l, "trace", false);
+    if (name.p == NULL || is_trace(name)) {
+        return name;
+    }
+    if (l->code == 0) {
+        l->code = err_at(l->e, ERR_INPUT, l->file, l->number, val_get(l->object, "trace")->column,
+                         "the trace is \"%.*s\": expected traces/NAME.jsonl, as assay eval writes "
+                         "it",
+                         STR_FMT(utf8_prefix(name, NAME_CHARS_SHOWN)));
+    }
+    return (struct str){NULL, 0};
 }
 
 int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct str text,
@@ -264,6 +330,7 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
                       "no line of results: %s", rc != 0 ? inside.message : "expected an object");
     }
     struct line l = {arena, file, line, object, 0, e};
+    check_names(&l, object);
     out->task = text_of(&l, "task", true);
     out->trial = count_of(&l, object, "trial", true, 1);
     out->model = text_of(&l, "model", false);
@@ -273,7 +340,7 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     out->expected_calls = count_of(&l, object, "expected_calls", false, -1);
     out->cassette = text_of(&l, "cassette", false);
     out->drifts = (size_t)count_of(&l, object, "drifts", false, 0);
-    out->trace = text_of(&l, "trace", false);
+    out->trace = trace_of(&l);
     out->problem = text_of(&l, "problem", false);
     read_scores(&l, &out->verdict.scores);
     read_checks(&l, &out->verdict);
@@ -288,9 +355,23 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
 
 static int not_a_run(const char *path, struct err *e)
 {
-    return err_at(e, ERR_INPUT, path, 0, 0,
-                  "no manifest of a run: expected version 1, sets and trials, as assay eval writes "
-                  "them");
+    return err_at(
+        e, ERR_INPUT, path, 0, 0,
+        "no manifest of a run: expected version 1, sets with name and path, and trials, as "
+        "assay eval writes them");
+}
+
+/* A number as --shard takes it. */
+static bool shard_of(struct str text, int64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] < (i == 0 ? '1' : '0') || text.p[i] > '9' || i == SHARD_DIGITS_MAX) {
+            return false;
+        }
+        *out = *out * 10 + (text.p[i] - '0');
+    }
+    return text.n > 0;
 }
 
 static bool read_shard(struct run_data *d, const struct val *v)
@@ -300,9 +381,8 @@ static bool read_shard(struct run_data *d, const struct val *v)
     }
     struct str text = val_text(v);
     size_t slash = str_find(text, STR("/"));
-    return slash != SIZE_MAX && num_scaled(str_slice(text, 0, slash), 0, &d->shard) &&
-           num_scaled(str_slice(text, slash + 1, text.n), 0, &d->shards) && d->shard >= 1 &&
-           d->shard <= d->shards;
+    return slash != SIZE_MAX && shard_of(str_slice(text, 0, slash), &d->shard) &&
+           shard_of(str_slice(text, slash + 1, text.n), &d->shards) && d->shard <= d->shards;
 }
 
 static int read_manifest(struct run_data *d, const char *path, struct err *e)
@@ -320,11 +400,19 @@ static int read_manifest(struct run_data *d, const char *path, struct err *e)
                       "version %" PRId64 ": this assay knows version 1; use the one that wrote it",
                       version);
     }
+    struct line whole = {arena, path, 0, root, 0, e};
+    check_names(&whole, root);
+    if (whole.code != 0) {
+        return whole.code;
+    }
     const struct val *sets = val_get(root, "sets");
     if (version != 1 || !val_is(sets, VAL_ARRAY) ||
-        !val_int(val_get(root, "trials"), &d->planned) || d->planned < 0 ||
-        !read_shard(d, val_get(root, "shard"))) {
+        !val_int(val_get(root, "trials"), &d->planned) || d->planned < 0) {
         return not_a_run(path, e);
+    }
+    if (!read_shard(d, val_get(root, "shard"))) {
+        return err_at(e, ERR_INPUT, path, 0, 0,
+                      "its shard is no I/N with I from 1 to N, as assay eval --shard writes it");
     }
     d->n_sets = sets->count;
     d->sets = arena_array(arena, d->n_sets, sizeof *d->sets);
@@ -333,7 +421,11 @@ static int read_manifest(struct run_data *d, const char *path, struct err *e)
         d->sets[i] = (struct run_set){arena_str(arena, val_text(val_get(s, "name"))),
                                       arena_str(arena, val_text(val_get(s, "path"))),
                                       arena_str(arena, val_text(val_get(s, "xxh3")))};
+        if (d->sets[i].name.n == 0 || d->sets[i].path.n == 0) {
+            return not_a_run(path, e);
+        }
     }
+    d->fake = str_is(val_text(val_get(root, "source")), "fake");
     return 0;
 }
 
@@ -465,7 +557,9 @@ int run_open(const char *dir, struct run_data **out, struct err *e)
     if (!path_is_dir(dir) || !path_exists(manifest)) {
         rc = err_at(e, ERR_NOT_FOUND, dir, 0, 0,
                     "%s: expected the folder of a run, as assay eval makes with --out",
-                    path_is_dir(dir) ? "there is no manifest.json in it" : "no such folder");
+                    path_is_dir(dir)   ? "there is no manifest.json in it"
+                    : path_exists(dir) ? "is a file"
+                                       : "no such folder");
     }
     rc = rc != 0 ? rc : read_manifest(d, manifest, e);
     if (rc != 0) {

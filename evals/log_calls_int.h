@@ -2,7 +2,7 @@
 #ifndef EVALS_LOG_CALLS_INT_H
 #define EVALS_LOG_CALLS_INT_H
 
-#include "evals/eval.h"
+#include "evals/judge.h"
 #include "evals/resume.h"
 
 /* at: freed by whoever has the list. */

@@ -229,7 +229,7 @@ static bool add_shard(cJSON *root, const struct eval_options *o)
 /* Which trials there were, and when. */
 static bool add_trials(cJSON *root, const struct eval_options *o, const struct plan *plan)
 {
-    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
+    bool live = eval_is_live(o->source);
     struct arena *scratch = arena_new();
     const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
     const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;

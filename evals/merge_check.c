@@ -1,14 +1,11 @@
 /* What is looked at before shards are joined: that each trial is there once, with its trace. */
 #include "evals/run_int.h"
 #include "evals/runs.h"
-#include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NAME_CHARS_SHOWN = 200 };
 
 struct sharded_trial {
     const struct run_data *shard;
@@ -39,17 +36,6 @@ static int check_once(struct sharded_trial *all, size_t n, struct err *e)
     return 0;
 }
 
-/* What a shard from elsewhere names may lie anywhere. */
-static bool is_trace(struct str name)
-{
-    bool inside = str_starts(name, "traces/") && str_ends(name, ".jsonl") &&
-                  memchr(name.p, '\0', name.n) == NULL;
-    for (size_t i = 1; inside && i < name.n; i++) {
-        inside = name.p[i - 1] != '/' || (name.p[i] != '.' && name.p[i] != '/');
-    }
-    return inside;
-}
-
 /* Before anything is written: that all is there to be copied. */
 static int check_trace(const struct run_data *d, const struct eval_row *row, struct arena *scratch,
                        struct err *e)
@@ -58,13 +44,6 @@ static int check_trace(const struct run_data *d, const struct eval_row *row, str
     int rc = eval_trace_path(d->report, row, scratch, &trace, e);
     if (rc != 0 || trace.p == NULL) {
         return rc;
-    }
-    if (!is_trace(trace)) {
-        return err_at(e, ERR_INPUT, d->report->out, 0, 0,
-                      "the trace of trial %" PRId32 " of %.*s is \"%.*s\": expected "
-                      "traces/NAME.jsonl, as assay eval writes it",
-                      row->trial, STR_FMT(row->task),
-                      STR_FMT(utf8_prefix(trace, NAME_CHARS_SHOWN)));
     }
     const char *path = path_join(scratch, d->report->out, trace.p);
     if (!path_is_file(path)) {

@@ -48,8 +48,7 @@ static int check_models(const struct plan *p, struct err *e)
 /* What can be told without the tasks, but shall not hide that a set is wrong. */
 static int check_source_options(const struct eval_options *o, const struct plan *p, struct err *e)
 {
-    bool live = o->source == EVAL_LIVE || o->source == EVAL_RECORD;
-    if (live && o->agent == NULL && check_models(p, e) != 0) {
+    if (eval_is_live(o->source) && o->agent == NULL && check_models(p, e) != 0) {
         return ERR_USAGE;
     }
     if (o->source == EVAL_REPLAY && !path_is_dir(o->cassettes)) {

@@ -1,6 +1,5 @@
 /* Who judges the rubrics of a task, and whether that can be done. */
 #include "evals/run_int.h"
-#include "fakellm/fake.h"
 
 #include <string.h>
 
@@ -45,14 +44,15 @@ static int no_script(const struct plan *p, const struct plan_item *item,
 }
 
 /* checked: the script that was looked at last; NULL = none */
-static int check_script(const struct plan_judge *judge, const char **checked, struct err *e)
+static int check_script(const struct plan *p, const struct plan_judge *judge, const char **checked,
+                        struct err *e)
 {
-    struct fake_script *script = NULL;
+    struct shared_script *script = NULL;
     if (*checked != NULL && strcmp(*checked, judge->script) == 0) {
         return 0;
     }
-    int rc = fake_load(judge->script, &script, e);
-    fake_free(script);
+    int rc = scripts_get(p->loaded, judge->script, &script, e);
+    scripts_put(p->loaded, script);
     *checked = judge->script;
     return rc;
 }
@@ -72,7 +72,7 @@ static int check_judge(const struct eval_options *o, struct plan *p, const struc
     }
     if (o->source == EVAL_FAKE) {
         return judge.script == NULL ? no_script(p, item, task.judge, &judge, e)
-                                    : check_script(&judge, checked, e);
+                                    : check_script(p, &judge, checked, e);
     }
     struct plan_model asked = {.provider =
                                    judge.provider.n > 0 ? judge.provider : item->model->provider};

@@ -1,4 +1,4 @@
-#include "evals/ratio_int.h"
+#include "evals/ratio.h"
 #include "kernel/base/val.h"
 
 #include <assert.h>

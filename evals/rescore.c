@@ -1,5 +1,6 @@
 /* Scoring a finished run again from its traces. */
 #include "evals/log_calls_int.h"
+#include "evals/own_trace_int.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
@@ -123,9 +124,9 @@ static int read_trace(const char *path, struct str log, const struct golden_task
                       struct arena *scratch, struct call_list *calls, struct run_result *out,
                       struct err *e)
 {
-    bool ended = false;
+    const struct val *run_end = NULL;
     uint32_t line = 0;
-    size_t n_specs = 0;
+    size_t n_specs = 0, start = 0;
     const struct tool_spec *specs =
         task->tools == NULL ? NULL : toolset_specs(task->tools, &n_specs);
     for (size_t at = 0; at < log.n;) {
@@ -133,7 +134,9 @@ static int read_trace(const char *path, struct str log, const struct golden_task
         struct str one = str_slice(log, at, end == NULL ? log.n : (size_t)(end - log.p));
         struct val *v = NULL;
         line++;
+        start = at;
         at += one.n + 1;
+        run_end = NULL;
         if (!is_wanted(one)) {
             continue;
         }
@@ -141,16 +144,21 @@ static int read_trace(const char *path, struct str log, const struct golden_task
             return err_at(e, ERR_INPUT, path, line, 0,
                           "no line of an event log: expected the trace that the run wrote");
         }
-        ended = str_is(val_text(val_get(v, "type")), "run_end");
-        if (!ended) {
+        if (str_is(val_text(val_get(v, "type")), "run_end")) {
+            run_end = v;
+        } else {
             calls_of_reply(calls, v, specs, n_specs);
-        } else if (!read_end(v, out)) {
-            return err_at(e, ERR_INPUT, path, line, 0, "the run_end lacks status, steps or time");
         }
     }
-    return ended ? 0
-                 : err_at(e, ERR_INPUT, path, line, 0,
-                          "the log has no run_end: expected the trace of a finished trial");
+    if (run_end == NULL) {
+        return err_at(e, ERR_INPUT, path, line, 0,
+                      "the log does not end with a run_end: expected the trace of a finished "
+                      "trial");
+    }
+    if (!read_end(run_end, out)) {
+        return err_at(e, ERR_INPUT, path, line, 0, "the run_end lacks status, steps or time");
+    }
+    return trace_whole(path, log, start, line, run_end, e);
 }
 
 /* ---- one trial ---- */
@@ -266,6 +274,7 @@ static int judge_trace(struct rescoring *r, struct eval_trial *t, struct err *e)
         return missing_trace(t, path, e);
     }
     rc = rc != 0 ? rc : read_trace(path, log, r->task, r->scratch, &calls, &result, e);
+    rc = rc != 0 ? rc : trace_own(path, log, t, r->run->fake, &result, r->scratch, e);
     if (rc == 0) {
         t->result = result;
         keep_run(r, &calls, t);

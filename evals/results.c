@@ -20,7 +20,7 @@ static void add_truth(struct buf *out, const char *key, int state)
 static void add_scores(struct buf *out, const struct eval_verdict *v)
 {
     const struct eval_scores *s = &v->scores;
-    bool scored = v->outcome == EVAL_PASS || v->outcome == EVAL_FAIL;
+    bool scored = eval_is_scored(v->outcome);
     json_key(out, "scores");
     buf_char(out, '{');
     add_ratio(out, "tool_selection", s->tool_selection);

@@ -365,8 +365,8 @@ bool rig_leftover_fails(const struct rig_outcome *o)
 {
     enum run_status s = o->result.status;
     enum eval_outcome outcome = eval_outcome_of_status(s);
-    return o->leftover.n > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL) &&
-           s != RUN_SCRIPT_MISMATCH && s != RUN_PROGRAM_FAILED;
+    return o->leftover.n > 0 && eval_is_scored(outcome) && s != RUN_SCRIPT_MISMATCH &&
+           s != RUN_PROGRAM_FAILED;
 }
 
 /* The first failure of writing the trace counts. */

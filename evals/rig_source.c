@@ -9,9 +9,14 @@
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 
+bool eval_is_live(enum eval_source s)
+{
+    return s == EVAL_LIVE || s == EVAL_RECORD;
+}
+
 bool rig_is_live(const struct rig *r)
 {
-    return r->options.source == EVAL_LIVE || r->options.source == EVAL_RECORD;
+    return eval_is_live(r->options.source);
 }
 
 static struct str run_id(struct rig *r, uint64_t value)

@@ -325,7 +325,7 @@ bool eval_row_ran(const struct eval_row *r)
 
 bool eval_row_scored(const struct eval_row *r)
 {
-    return r->outcome == EVAL_PASS || r->outcome == EVAL_FAIL;
+    return eval_is_scored((enum eval_outcome)r->outcome);
 }
 
 /* ---- back to the lines ---- */

@@ -33,7 +33,6 @@ struct rubrics {
     struct appender *log;
     struct err log_error; /* code 0: all is well */
     struct buf note;
-    bool cancelled;
     enum rubrics_end end;
     int code;
     struct str problem;
@@ -225,7 +224,7 @@ static void on_over(void *arg)
     struct run_result result;
     bool over = session_result(r->session, &result);
     assert(over);
-    if (!over || r->cancelled) {
+    if (!over || r->end == RUBRICS_CANCELLED) {
         finish(r, RUBRICS_CANCELLED, 0, STR(""));
         return;
     }
@@ -325,8 +324,8 @@ void rubrics_cancel(struct rubrics *r)
     if (r->o.rig->recorder != NULL) {
         recorder_abandon(r->o.rig->recorder);
     }
-    r->cancelled = true;
     if (r->session != NULL) {
+        r->end = RUBRICS_CANCELLED;
         session_cancel(r->session, STR("interrupted"));
     }
 }

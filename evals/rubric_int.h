@@ -54,10 +54,10 @@ int rubrics_new(const struct rubric_options *o, struct rubrics **out, struct err
 void rubrics_cancel(struct rubrics *r);
 
 enum rubrics_end {
-    RUBRICS_ASKING /* it is not over */,
+    RUBRICS_ASKING, /* it is not over */
     RUBRICS_JUDGED,
     RUBRICS_FAILED,
-    RUBRICS_CANCELLED
+    RUBRICS_CANCELLED /* also where it still has to end */
 };
 
 struct rubrics_outcome {

@@ -1,5 +1,6 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
+#include "evals/exit.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
@@ -169,7 +170,7 @@ static void add_cost(struct runner *r, int64_t nano, struct str of)
     if (i == r->n_costs) {
         r->costs[r->n_costs++] = (struct eval_cost){arena_str(r->report->arena, currency), 0};
     }
-    r->costs[i].nano += nano;
+    r->costs[i].nano += nano < INT64_MAX - r->costs[i].nano ? nano : 0;
 }
 
 /* What progress tells of costs. */
@@ -304,7 +305,7 @@ static void run_loop(struct runner *r)
     r->n_jobs = jobs_of(r);
     tell_jobs(r);
     r->loop = loop_new();
-    live_prepare(r->loop, r->o->live, r->o->source == EVAL_LIVE || r->o->source == EVAL_RECORD);
+    live_prepare(r->loop, r->o->live, eval_is_live(r->o->source));
     r->jobs = mem_zero(r->n_jobs * sizeof *r->jobs);
     loop_on_interrupt(r->loop, on_interrupt, r);
     int rc = open_agents(r);

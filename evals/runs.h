@@ -19,6 +19,7 @@ struct run_data {
     size_t n_sets;
     int64_t planned;       /* trials */
     int64_t shard, shards; /* 0 = the whole run */
+    bool fake;             /* its models were scripts */
     bool journal;   /* trials.jsonl was read, in the order of finishing: results.jsonl is not there,
                        as   the run was cut off, or it was asked for */
     bool torn;      /* its last line was cut off and is left out */

@@ -1,4 +1,5 @@
-#include "evals/ratio_int.h"
+#include "evals/exit.h"
+#include "evals/ratio.h"
 #include "evals/run_int.h"
 #include "evals/stats.h"
 
@@ -85,7 +86,8 @@ static void add_amounts(struct eval_summary *s, const struct eval_row *t, bool s
     add_amount(&s->calls, t->calls, scored);
 }
 
-/* Adds to what was spent in a currency. False where there are too many of them. */
+/* Adds to what was spent in a currency. False where there are too many of them, or where the sum is
+ * more than there are numbers for. */
 static bool add_cost(struct eval_cost costs[EVAL_CURRENCIES_MAX], size_t *n, struct str currency,
                      int64_t nano)
 {
@@ -101,8 +103,9 @@ static bool add_cost(struct eval_cost costs[EVAL_CURRENCIES_MAX], size_t *n, str
         costs[at] = (struct eval_cost){currency, 0};
         ++*n;
     }
-    add_amount(&costs[at].nano, nano, true);
-    return true;
+    bool fits = nano <= INT64_MAX - costs[at].nano;
+    costs[at].nano += fits ? nano : 0;
+    return fits;
 }
 
 /* What judges cost, also for trials that ended in an error. */

@@ -97,6 +97,13 @@ int golden_expect_load(struct golden_loaded *l, const struct val *v, struct gold
                        struct err *e) MUST_CHECK;
 void golden_expect_free(struct golden_expect *x);
 
+/* Reads `model` and `provider` of the map v. ERR_INPUT with place. */
+int golden_model_read(struct doc d, const struct val *v, struct golden_model *out,
+                      struct err *e) MUST_CHECK;
+
+/* Loads the `models` of the set at root. ERR_INPUT with place. */
+int golden_models_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;
+
 /* Loads the `judge` of the set at root, which counts from then on. ERR_INPUT with place. */
 int golden_judge_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;
 

@@ -1,31 +1,20 @@
 /* The judge that a set names for its rubrics: loading, and doubts about it. */
 #include "goldens/golden_int.h"
-#include "kernel/base/text.h"
 #include "kernel/drive/files.h"
-#include "kernel/wire/wire.h"
-
-enum { SHOWN_CHARS = 60 };
 
 /* {model: NAME, provider: P, fake: SCRIPT} */
 static int load_map(struct golden_loaded *l, const struct val *v, struct golden_judge *out,
                     struct err *e)
 {
     static const char *const keys[] = {"model", "provider", "fake", NULL};
-    enum wire_format format;
+    struct golden_model model = {0};
     struct doc d = l->doc;
     struct str fake = {0};
     int rc = doc_keys(d, v, "a judge", keys, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "model", DOC_REQUIRED, &out->model, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "provider", DOC_OPTIONAL, &out->provider, e);
+    rc = rc != 0 ? rc : golden_model_read(d, v, &model, e);
     rc = rc != 0 ? rc : doc_str(d, v, "fake", DOC_OPTIONAL, &fake, e);
-    if (rc == 0 && out->model.n == 0) {
-        return doc_fail(d, val_get(v, "model"), e, "the name of the model is empty");
-    }
-    if (rc == 0 && out->provider.n > 0 && !wire_of_provider(out->provider, &format)) {
-        return doc_fail(d, val_get(v, "provider"), e,
-                        "there is no provider \"%.*s\": expected openai, responses or anthropic",
-                        STR_FMT(text_preview(d.arena, out->provider, SHOWN_CHARS)));
-    }
+    out->model = model.name;
+    out->provider = model.provider;
     if (fake.n > 0) {
         out->fake = path_join(d.arena, l->dir, arena_cstr(d.arena, fake));
         out->fake_at = val_get(v, "fake");

@@ -3,14 +3,12 @@
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
-#include "kernel/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     TURNS_MAX = 1000,
-    MODELS_MAX = 100,
     FILES_MAX = 1000, /* of one set, included ones among them */
     INCLUDE_DEPTH_MAX = 16,
     ID_BYTES_MAX = 128, /* file names: with ".N.jsonl" and a model's name in front below 255 */
@@ -342,70 +340,6 @@ static int load_defaults(struct doc d, const struct val *root, struct golden_def
     return rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
 }
 
-static int load_model(struct doc d, const struct val *v, struct golden_model *out, struct err *e)
-{
-    static const char *const keys[] = {"model", "provider", NULL};
-    enum wire_format format;
-    if (v->kind == VAL_STRING && v->text.n > 0) {
-        out->name = v->text;
-        return 0;
-    }
-    if (v->kind != VAL_OBJECT) {
-        return doc_fail(d, v, e,
-                        "expected the name of a model, or {model: NAME, provider: PROVIDER}, "
-                        "found %s",
-                        v->kind == VAL_STRING ? "an empty text" : val_kind_name(v->kind));
-    }
-    int rc = doc_keys(d, v, "a model", keys, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "model", DOC_REQUIRED, &out->name, e);
-    rc = rc != 0 ? rc : doc_str(d, v, "provider", DOC_OPTIONAL, &out->provider, e);
-    if (rc == 0 && out->name.n == 0) {
-        return doc_fail(d, val_get(v, "model"), e, "the name of the model is empty");
-    }
-    if (rc == 0 && out->provider.n > 0 && !wire_of_provider(out->provider, &format)) {
-        return doc_fail(d, val_get(v, "provider"), e,
-                        "there is no provider \"%.*s\": expected openai, responses or anthropic",
-                        STR_FMT(text_preview(d.arena, out->provider, SHOWN_CHARS)));
-    }
-    return rc;
-}
-
-/* A name may stand with two providers. Names become folders, so capitals do not tell two apart. */
-static bool same_model(const struct golden_model *a, const struct golden_model *b)
-{
-    bool apart = a->provider.n > 0 && b->provider.n > 0 && !str_eq(a->provider, b->provider);
-    return str_cmp_nocase(a->name, b->name) == 0 && !(apart && str_eq(a->name, b->name));
-}
-
-/* The matrix of models. */
-static int load_models(struct golden_loaded *l, const struct val *root, struct err *e)
-{
-    const struct val *list = NULL;
-    struct golden_set *s = &l->set;
-    int rc = doc_list(l->doc, root, "models", DOC_OPTIONAL, &list, e);
-    if (rc != 0 || list == NULL) {
-        return rc;
-    }
-    if (list->count == 0 || list->count > MODELS_MAX) {
-        return doc_fail(l->doc, list, e, "expected 1 to %d models, found %zu", (int)MODELS_MAX,
-                        list->count);
-    }
-    s->models = arena_array(s->arena, list->count, sizeof *s->models);
-    for (size_t i = 0; i < list->count && rc == 0; i++) {
-        struct golden_model *m = &s->models[s->n_models++];
-        rc = load_model(l->doc, &list->items[i], m, e);
-        for (size_t j = 0; j < i && rc == 0; j++) {
-            if (same_model(&s->models[j], m)) {
-                rc = doc_fail(l->doc, &list->items[i], e,
-                              "the model \"%.*s\" stands here twice: expected each once, or with "
-                              "a provider of its own each time",
-                              STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
-            }
-        }
-    }
-    return rc;
-}
-
 /* Tells a mistake in the last task and takes the task away. Tools that are broken were told at the
  * first task that names them. */
 static void pass_over(struct golden_loaded *l, const struct err *e)
@@ -561,7 +495,7 @@ static int load_set(struct golden_loaded *l, const struct val *root, size_t firs
     int rc = doc_keys_or(l->doc, root, "a golden set", keys, golden_not_in_set, e);
     rc = rc != 0 ? rc : doc_version(l->doc, root, e);
     rc = rc != 0 ? rc : load_word(l->doc, root, "name", NAME_BYTES_MAX, &name, e);
-    rc = rc != 0 ? rc : load_models(l, root, e);
+    rc = rc != 0 ? rc : golden_models_load(l, root, e);
     rc = rc != 0 ? rc : golden_judge_load(l, root, e);
     if (rc != 0) {
         return rc;

@@ -302,7 +302,9 @@ int golden_opened_read(struct golden_loaded *l, struct str text, struct val **ro
 struct source {
     struct file_pieces *file;
     struct hasher *hasher;
-    size_t left; /* bytes that a set may have more */
+    uint64_t seed; /* of the hash */
+    size_t max;    /* bytes that a set may have */
+    size_t left;   /* of them */
 };
 
 static bool read_piece(void *ctx, char *out, size_t n, size_t *got)
@@ -316,18 +318,32 @@ static bool read_piece(void *ctx, char *out, size_t n, size_t *got)
     return true;
 }
 
+/* From its start. */
+static bool read_again(void *ctx)
+{
+    struct source *s = ctx;
+    (void)hasher_end(s->hasher);
+    s->hasher = hasher_new(s->seed);
+    s->left = s->max;
+    return file_pieces_again(s->file);
+}
+
 bool golden_opened_stream(struct golden_loaded *l, size_t max_bytes, struct val **root,
                           size_t *first)
 {
     struct golden_opened *o = l->opened;
     const struct val_items items = {"tasks", put_aside, o};
-    struct source s = {.file = file_pieces_open(l->doc.file, PIECES_BYTES_MIN), .left = max_bytes};
+    struct source s = {.file = file_pieces_open(l->doc.file, PIECES_BYTES_MIN),
+                       .seed = l->set.hash,
+                       .max = max_bytes,
+                       .left = max_bytes};
+    const struct yaml_source from = {read_piece, read_again, &s};
     if (s.file == NULL) {
         return false;
     }
-    s.hasher = hasher_new(l->set.hash);
+    s.hasher = hasher_new(s.seed);
     *first = o->first = o->n_items;
-    int rc = yaml_stream_items(l->set.arena, l->doc.file, read_piece, &s, &items, root);
+    int rc = yaml_stream_items(l->set.arena, l->doc.file, &from, &items, root);
     uint64_t hash = hasher_end(s.hasher);
     if (rc == 0) {
         l->set.hash = hash;

@@ -1,6 +1,9 @@
 #include "reports/report_int.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+#include "kernel/base/text.h"
 
 static const char names[] =
     "run,set,task,tags,trial,model,outcome,status,tool_selection,precision,recall,f1,arguments,"
@@ -8,10 +11,18 @@ static const char names[] =
     "reasoning_tokens,cost_nano,currency,latency_ms,failed_checks,trace,judge_asked,judge_cost_"
     "nano\r\n";
 
-/* Quoted where it must be. What a spreadsheet would take for a formula gets an apostrophe. */
+/* What a spreadsheet would take for a formula (OWASP, "CSV Injection"). */
+static bool is_formula(struct str s)
+{
+    static const char begins[] = "=+-@\t\r\n";
+    return s.n > 0 && memchr(begins, s.p[0], sizeof begins - 1) != NULL;
+}
+
+/* Quoted where it must be; a formula gets an apostrophe, and controls that no cell can hold become
+ * U+FFFD. */
 static void add_text(struct buf *out, struct str s)
 {
-    bool formula = s.n > 0 && (s.p[0] == '=' || s.p[0] == '+' || s.p[0] == '-' || s.p[0] == '@');
+    bool formula = is_formula(s);
     bool quoted = formula;
     for (size_t i = 0; i < s.n; i++) {
         quoted = quoted || s.p[i] == '"' || s.p[i] == ',' || s.p[i] == '\n' || s.p[i] == '\r';
@@ -19,7 +30,12 @@ static void add_text(struct buf *out, struct str s)
     buf_addz(out, quoted ? "\"" : "");
     buf_addz(out, formula ? "'" : "");
     for (size_t i = 0; i < s.n; i++) {
-        buf_addz(out, s.p[i] == '"' ? "\"" : "");
+        unsigned char c = (unsigned char)s.p[i];
+        if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f) {
+            utf8_add(out, 0xfffd);
+            continue;
+        }
+        buf_addz(out, c == '"' ? "\"" : "");
         buf_char(out, s.p[i]);
     }
     buf_addz(out, quoted ? "\"," : ",");

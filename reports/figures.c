@@ -13,12 +13,20 @@ void share_add(struct buf *out, double share)
             (n < 0 ? -n : n) % 10);
 }
 
+void cost_add(struct buf *out, int64_t nano, struct str currency)
+{
+    struct buf text = {0};
+    money_add(&text, nano, currency);
+    line_add(out, buf_str(&text));
+    buf_free(&text);
+}
+
 void amount_add(struct buf *out, double nano, struct str currency)
 {
     double size = nano < 0 ? -nano : nano;
     int64_t whole = (int64_t)(size + 0.5);
     buf_addz(out, nano < 0 && whole > 0 ? "-" : "");
-    money_add(out, whole, currency);
+    cost_add(out, whole, currency);
 }
 
 static void amounts_add(struct buf *out, const struct eval_cost *costs, size_t n)
@@ -26,7 +34,7 @@ static void amounts_add(struct buf *out, const struct eval_cost *costs, size_t n
     buf_addz(out, n == 0 ? "unpriced" : "");
     for (size_t i = 0; i < n; i++) {
         buf_addz(out, i > 0 ? " + " : "");
-        money_add(out, costs[i].nano, costs[i].currency);
+        cost_add(out, costs[i].nano, costs[i].currency);
     }
 }
 
@@ -60,9 +68,12 @@ static void add_flaky(struct buf *out, const struct eval_figures *f)
         if (!eval_is_flaky(g) || shown++ >= FLAKY_SHOWN) {
             continue;
         }
-        buf_fmt(out, "%s%.*s", shown == 1 ? "flaky: " : ", ", STR_FMT(g->task));
+        buf_addz(out, shown == 1 ? "flaky: " : ", ");
+        line_add(out, g->task);
         if (g->model.n > 0) {
-            buf_fmt(out, " (%.*s)", STR_FMT(g->model));
+            buf_addz(out, " (");
+            line_add(out, g->model);
+            buf_char(out, ')');
         }
         buf_fmt(out, " %" PRId64 "/%" PRId64, g->passed, g->scored);
     }
@@ -124,8 +135,8 @@ static void add_models(struct buf *out, const struct eval_report *r, struct aren
         eval_figures(&models[i], arena, &f);
         const struct eval_summary *s = &models[i].summary;
         struct str name = models[i].rows[0].shared->model;
-        buf_fmt(out, "%.*s: %zu of %zu passed (95%% interval ", STR_FMT(name), s->passed,
-                s->passed + s->failed);
+        line_add(out, name);
+        buf_fmt(out, ": %zu of %zu passed (95%% interval ", s->passed, s->passed + s->failed);
         interval_text(out, f.success);
         buf_addz(out, "), cost ");
         costs_add(out, s);

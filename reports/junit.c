@@ -3,13 +3,14 @@
 
 #include <inttypes.h>
 
-/* Text of XML 1.0: controls that it cannot hold and bytes that are not UTF-8 become U+FFFD. */
+/* Text of XML 1.0: controls, which it cannot hold or viewers would obey, and bytes that are not
+ * UTF-8 become U+FFFD. */
 static void add_xml(struct buf *out, struct str s, bool attribute)
 {
     for (size_t at = 0; at < s.n;) {
         uint32_t code = utf8_next(s, &at);
         bool held = code == '\t' || code == '\n' || code == '\r' ||
-                    (code >= 0x20 && code != 0xfffe && code != 0xffff);
+                    (!text_is_control(code) && code != 0xfffe && code != 0xffff);
         switch (code) {
         case '&': buf_addz(out, "&amp;"); break;
         case '<': buf_addz(out, "&lt;"); break;

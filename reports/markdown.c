@@ -2,6 +2,7 @@
 #include "reports/report_int.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum {
     BYTES_MAX = 60000, /* GitHub takes comments of 65,536 characters */
@@ -11,25 +12,53 @@ enum {
     FENCE_LEAST = 3
 };
 
-/* A cell or heading: nothing in it is markup. */
+/* GitHub looks for mentions, issues and addresses in the text that it shows, where backslashes are
+ * gone: a space without width, or an entity, stands in their way. NULL = the character is none of
+ * theirs. */
+static const char *unlinked(struct str rest)
+{
+    return str_starts(rest, "@")      ? "@&#8203;"
+           : str_starts(rest, "#")    ? "#&#8203;"
+           : str_starts(rest, "://")  ? "&#58;"
+           : str_starts(rest, "www.") ? "w&#8203;"
+           : str_starts(rest, "GH-")  ? "G&#8203;"
+           : str_starts(rest, "<")    ? "&lt;"
+           : str_starts(rest, "&")    ? "&amp;"
+                                      : NULL;
+}
+
+/* A cell or heading: nothing in it is markup, or a link. */
 static void add_plain(struct buf *out, struct str s)
 {
     struct buf line = {0};
-    text_add_plain(&line, s);
+    line_add(&line, s);
     for (size_t i = 0; i < line.n; i++) {
         char c = line.p[i];
-        bool markup = c == '|' || c == '*' || c == '_' || c == '`' || c == '[' || c == ']' ||
-                      c == '\\' || c == '#' || c == '~' || c == '@';
-        if (c == '<') {
-            buf_addz(out, "&lt;");
-        } else if (c == '\n' || c == '\t') {
-            buf_char(out, ' ');
-        } else {
-            buf_addz(out, markup ? "\\" : "");
-            buf_char(out, c);
+        const char *other = unlinked(str_slice(buf_str(&line), i, line.n));
+        if (other != NULL) {
+            buf_addz(out, other);
+            continue;
         }
+        buf_addz(out, strchr("|*_`[]\\~", c) != NULL ? "\\" : "");
+        buf_char(out, c);
     }
     buf_free(&line);
+}
+
+static void add_spent(struct buf *out, const struct eval_summary *s)
+{
+    struct buf text = {0};
+    costs_add(&text, s);
+    add_plain(out, buf_str(&text));
+    buf_free(&text);
+}
+
+static void add_amount(struct buf *out, double nano, struct str currency)
+{
+    struct buf text = {0};
+    amount_add(&text, nano, currency);
+    add_plain(out, buf_str(&text));
+    buf_free(&text);
 }
 
 /* A fenced block, whose fence is longer than any row of backticks in it. */
@@ -89,10 +118,10 @@ static void add_row(struct buf *out, const struct eval_report *r)
     buf_fmt(out, " | %zu/%zu | ", s->passed, s->passed + s->failed);
     interval_text(out, f.success);
     buf_fmt(out, " | %zu | %zu | ", s->errors, f.flaky);
-    costs_add(out, s);
+    add_spent(out, s);
     buf_addz(out, " | ");
     if (f.priced && s->passed > 0) {
-        amount_add(out, (double)f.nano / (double)s->passed, f.currency);
+        add_amount(out, (double)f.nano / (double)s->passed, f.currency);
     } else {
         buf_addz(out, f.priced ? "none passed" : "unpriced");
     }
@@ -279,10 +308,10 @@ static void add_cost_row(struct buf *out, const struct eval_report *r, struct st
     buf_addz(out, " | ");
     add_plain(out, model);
     buf_addz(out, " | ");
-    costs_add(out, &r->summary);
+    add_spent(out, &r->summary);
     buf_addz(out, " | ");
     if (f.priced) {
-        amount_add(out, f.cost, f.currency);
+        add_amount(out, f.cost, f.currency);
     } else {
         buf_addz(out, "unpriced");
     }

@@ -30,6 +30,9 @@ void tokens_add(struct buf *out, const struct usage *u);
 /* Appends s as a part of one line: what a terminal would obey, newlines and tabs become spaces. */
 void line_add(struct buf *out, struct str s);
 
+/* Appends a word of a command likewise, in quotes where a shell needs them. */
+void word_add(struct buf *out, struct str s);
+
 /* Appends s line by line, each behind `indent` spaces and ended by a newline; what a
  * terminal would obey becomes spaces. Beyond max_chars it is cut, and says how much there was; 0 =
  * no limit. */
@@ -47,6 +50,9 @@ void share_add(struct buf *out, double share);
 
 /* Appends "83.5% to 98.6%", or "unknown". */
 void interval_text(struct buf *out, struct interval v);
+
+/* Appends an amount as money_add, with what a terminal would obey in its currency as spaces. */
+void cost_add(struct buf *out, int64_t nano, struct str currency);
 
 /* Appends nano-units that may be a mean or a difference, rounded to one: "-0.0012 USD". */
 void amount_add(struct buf *out, double nano, struct str currency);

@@ -48,16 +48,21 @@ bool several_trials(const struct eval_report *r)
     return false;
 }
 
-static struct str task_name(const struct eval_row *t, bool several, struct arena *arena)
-{
-    return several ? arena_printf(arena, "%.*s #%" PRId32, STR_FMT(t->task), t->trial) : t->task;
-}
-
 static struct str text_of(struct buf *b, struct arena *arena)
 {
     struct str s = arena_str(arena, buf_str(b));
     buf_free(b);
     return s;
+}
+
+static struct str task_name(const struct eval_row *t, bool several, struct arena *arena)
+{
+    struct buf b = {0};
+    line_add(&b, t->task);
+    if (several) {
+        buf_fmt(&b, " #%" PRId32, t->trial);
+    }
+    return text_of(&b, arena);
 }
 
 static struct str cost_text(const struct eval_row *r, struct arena *arena)
@@ -66,7 +71,7 @@ static struct str cost_text(const struct eval_row *r, struct arena *arena)
     if (r->cost_nano < 0) {
         return STR("unpriced");
     }
-    money_add(&b, r->cost_nano, r->shared->currency);
+    cost_add(&b, r->cost_nano, r->shared->currency);
     return text_of(&b, arena);
 }
 
@@ -194,7 +199,9 @@ static const char *results_name(const struct eval_report *r)
 static void add_left(struct buf *out, const struct eval_report *r, const struct chosen *c)
 {
     if (c->left > 0) {
-        buf_fmt(out, "… and %zu more; all in %s\n", c->left, results_name(r));
+        buf_fmt(out, "… and %zu more; all in ", c->left);
+        line_add(out, str_of(results_name(r)));
+        buf_char(out, '\n');
     }
     if (r->n > TABLE_ROWS_MAX && r->summary.passed > 0) {
         buf_fmt(out, "%zu trial%s that passed %s not listed\n", r->summary.passed,
@@ -246,7 +253,9 @@ static void add_reasons(struct buf *out, const struct alike *a, size_t i,
     for (size_t k = 0; k < t->verdict.n_checks; k++) {
         const struct eval_check *c = &t->verdict.checks[k];
         if (!c->passed) {
-            buf_fmt(out, "  %.*s\n", STR_FMT(c->name));
+            buf_addz(out, "  ");
+            line_add(out, c->name);
+            buf_char(out, '\n');
             block_add(out, c->message, 4, MESSAGE_CHARS);
         }
     }
@@ -255,7 +264,12 @@ static void add_reasons(struct buf *out, const struct alike *a, size_t i,
         block_add(out, buf_str(&problem), 2, MESSAGE_CHARS);
     }
     if (eval_ran(t) && t->verdict.outcome != EVAL_PASS) {
-        buf_fmt(out, "  assay trace show %s/%.*s\n", a->report->out, STR_FMT(t->trace));
+        struct buf path = {0};
+        buf_fmt(&path, "%s/%.*s", a->report->out, STR_FMT(t->trace));
+        buf_addz(out, "  assay trace show ");
+        word_add(out, buf_str(&path));
+        buf_char(out, '\n');
+        buf_free(&path);
     }
     alike_add_others(&others, a, i);
     if (others.n > 0) {
@@ -285,7 +299,9 @@ static void add_story(struct sink *sink, const struct alike *a, size_t i, bool s
     buf_fmt(out, " %.*s%.*s", STR_FMT(name), STR_FMT(buf_str(&trials)));
     buf_free(&trials);
     if (row->shared->file != NULL) {
-        buf_fmt(out, " (%s:%" PRIu32 ")", row->shared->file, row->line);
+        buf_addz(out, " (");
+        line_add(out, str_of(row->shared->file));
+        buf_fmt(out, ":%" PRIu32 ")", row->line);
     }
     buf_addz(out, outcome == EVAL_PASS ? ", but\n" : "\n");
     add_reasons(out, a, i, &t, scratch);
@@ -309,8 +325,9 @@ static void add_stories(struct sink *out, const struct eval_report *r, bool colo
     buf_addz(&out->text, a.missed > 1 ? "\n" : "");
     alike_add_commands(&out->text, &a, c.left > 0);
     if (c.left > 0) {
-        buf_fmt(&out->text, "\n… and why %zu more did not pass or were warned of: %s\n", c.left,
-                results_name(r));
+        buf_fmt(&out->text, "\n… and why %zu more did not pass or were warned of: ", c.left);
+        line_add(&out->text, str_of(results_name(r)));
+        buf_char(&out->text, '\n');
     }
     arena_free(arena);
     arena_free(scratch);
@@ -376,7 +393,8 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
     }
     buf_char(out, '\n');
     figures_add(out, r);
-    buf_fmt(out, "%s\n", r->out);
+    line_add(out, str_of(r->out));
+    buf_char(out, '\n');
     if (r->stopped.n > 0) {
         block_add(out, r->stopped, 0, 0);
     }

@@ -138,6 +138,14 @@ void line_add(struct buf *out, struct str s)
     }
 }
 
+void word_add(struct buf *out, struct str s)
+{
+    struct buf word = {0};
+    text_add_word(&word, s);
+    line_add(out, buf_str(&word));
+    buf_free(&word);
+}
+
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars)
 {
     struct str shown = max_chars == 0 ? s : utf8_prefix(s, max_chars);

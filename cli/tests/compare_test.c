@@ -256,10 +256,10 @@ static void unfinished_gates(void)
     const struct ran *r = ASSAY("compare", good, cut, "--gate", "success>=0.9");
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "passes, it is 1");
-    CHECK_OUT(r,
-              path_of("\ngate: %s is not finished: 1 of 18 trials; this fails (--unfinished pass "
-                      "would not)\n",
-                      cut));
+    CHECK_OUT(r, path_of("\ngate: %s is not finished: 1 of 18 trials, and no results.jsonl; this "
+                         "fails (--unfinished pass "
+                         "would not)\n",
+                         cut));
     r = ASSAY("compare", good, cut, "--gate", "success>=0.9", "--json");
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "{\"gate\":\"finished\",\"verdict\":\"fail\",\"passed\":false,");

@@ -431,6 +431,30 @@ static void record_bad_one(void)
     loopback_stop(l);
 }
 
+/* A call without a name is scored again as what it was. */
+static void nameless_call(void)
+{
+    const struct loopback_answer answers[] = {
+        {.bytes = LOOPBACK_REPLY("{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":"
+                                 "\"c1\",\"type\":\"function\",\"function\":{\"name\":\"\","
+                                 "\"arguments\":\"{}\"}}]}",
+                                 "tool_calls")},
+        good};
+    struct loopback *l = loopback_start(answers, 2);
+    const char *dir = testing_dir(), *out = path_of("%s/run", dir);
+    const char *set = write_text(dir, "set.yaml",
+                                 "version: 1\nname: one\ntasks:\n"
+                                 "- {id: a, prompt: A, tools: [{builtin: calculator}], expect: "
+                                 "{answer: Fine.}}\n");
+    CHECK_STATUS(ASSAY("eval", set, "--base-url", loopback_url(l), "--model", "m", "--out", out),
+                 0);
+    const char *before = read_text(path_of("%s/results.jsonl", out), NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(before, "\"calls\":[{\"name\":\"\",\"arguments\":\"{}\"}]"));
+    CHECK_STATUS(ASSAY("score", out), 0);
+    CHECK_TEXT(read_text(path_of("%s/results.jsonl", out), NULL), before);
+    loopback_stop(l);
+}
+
 TESTS(endpoint, {"endpoint_misbehaviour_is_one_clear_line", bad},
       {"endpoint_with_a_bad_url_is_told", no_url}, {"endpoint_needs_a_model", no_model},
       {"endpoint_answers_a_live_run", live}, {"endpoint_that_hangs_meets_the_time_budget", hang},
@@ -440,5 +464,6 @@ TESTS(endpoint, {"endpoint_misbehaviour_is_one_clear_line", bad},
       {"eval_counts_a_refusing_endpoint_as_errors", eval_refused},
       {"record_replays_to_the_same_log_and_is_never_overwritten", record},
       {"record_of_eval_replays_to_the_same_results", record_eval},
+      {"a_call_without_a_name_is_scored_again_as_it_was", nameless_call},
       {"record_of_eval_survives_an_answer_too_large_to_hold", record_flood},
       {"record_of_eval_survives_a_recording_that_is_broken", record_bad_one})

@@ -3,6 +3,7 @@
 #include "ci/testing/testing.h"
 #include "cli/tests/forty.h"
 #include "cli/tests/program.h"
+#include "kernel/base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +160,85 @@ static void nothing_compared(void)
     CHECK_STATUS(ASSAY("compare", base, base, "--gate", "regressions==0"), 0);
 }
 
+/* ---- what a run directory says ---- */
+
+/* Nobody writes such a line: it is refused with its place, whatever reads it. */
+static void odd_results(void)
+{
+    static const struct {
+        const char *old, *new;
+        const char *says;
+    } cases[] = {
+        {"\"outcome\":\"pass\"", "\"outcome\":\"fail\",\"outcome\":\"pass\"",
+         "results.jsonl:1:52: \"outcome\" stands twice in one object"},
+        {"\"usage\":{}", "\"usage\":{\"input\":1,\"input\":2}",
+         "results.jsonl:1:151: \"input\" stands twice in one object"},
+        {"\"usage\":{}", "\"usage\":{\"input\":-1}",
+         "results.jsonl:1:149: \"input\" is a number: expected a whole number from 0 to 10^12"},
+        {"traces/x.jsonl", "../x.jsonl", "the trace is \"../x.jsonl\": expected traces/NAME.jsonl"},
+        {"traces/x.jsonl", "/dev/zero", "the trace is \"/dev/zero\": expected traces/NAME.jsonl"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *run =
+            made_run(replaced(RESULT("a", "m", "pass"), cases[i].old, cases[i].new), 1);
+        const struct ran *r = ASSAY("report", run);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].says);
+        r = ASSAY("score", run);
+        CHECK_STATUS(r, 2);
+        CHECK_ERR(r, cases[i].says);
+    }
+}
+
+static void odd_manifests(void)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"{\"version\":1,\"trials\":1,\"sets\":[],\"version\":1}",
+         "\"version\" stands twice in one object"},
+        {"{\"version\":1,\"trials\":1,\"sets\":[{\"name\":null,\"path\":null}]}",
+         "expected version 1, sets with name and path"},
+        {"{\"version\":1,\"trials\":1,\"sets\":[],\"shard\":\"1/2/3\"}", "its shard is no I/N"},
+        {"{\"version\":1,\"trials\":1,\"sets\":[],\"shard\":\"1.6/3\"}", "its shard is no I/N"},
+        {"{\"version\":1,\"trials\":1,\"sets\":[],\"shard\":\"1e3/1e3\"}", "its shard is no I/N"},
+        {"{\"version\":1,\"trials\":1,\"sets\":[],\"shard\":\"01/02\"}", "its shard is no I/N"},
+        {"{\"version\":1,\"trials\":1,\"sets\":[],\"shard\":\"3/2\"}", "its shard is no I/N"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *run = made_run(RESULT("a", "m", "pass"), 1);
+        write_text(run, "manifest.json", cases[i].text);
+        const struct ran *r = ASSAY("report", run);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].says);
+    }
+    const char *file = write_text(testing_dir(), "run", "x");
+    const struct ran *r = ASSAY("report", file);
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "is a file: expected the folder of a run");
+}
+
+/* 9,224 times 10^15 is more than 64 bits hold: a sum that is not known. */
+static void spent_beyond_numbers(void)
+{
+    enum { TRIALS = 9300 };
+    struct buf results = {0};
+    for (int i = 0; i < TRIALS; i++) {
+        const char *line = RESULT("a", "m", "pass");
+        line = replaced(line, "\"trial\":1", "\"trial\":%d");
+        line = replaced(line, "\"cost_nano\":null",
+                        "\"cost_nano\":1000000000000000,\"currency\":\"USD\"");
+        buf_fmt(&results, line, i + 1);
+    }
+    buf_char(&results, '\0');
+    const struct ran *r = ASSAY("report", made_run(results.p, TRIALS));
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, ", cost unpriced, time ");
+    buf_free(&results);
+}
+
 /* ---- names ---- */
 
 /* A model is named by its endpoint, a task by a file from elsewhere. */
@@ -175,6 +255,37 @@ static void names_that_are_obeyed(void)
     CHECK_OUT(r, "\n  c (m [31m    )  1/1 → none\n");
     CU_ASSERT(strpbrk(r->out, "\x1b\x07") == NULL);
     CU_ASSERT(strstr(r->out, "\u202e") == NULL && strstr(r->out, "\xc2\x9b") == NULL);
+}
+
+/* What reports show to people, and what other programs make of them. */
+static void reported_names(void)
+{
+    const char *run =
+        made_run(RESULT("x" EVIL "y", "m" EVIL, "fail") RESULT("@octocat", "#1", "pass")
+                     RESULT("https://evil.example www.evil.example GH-7", "<b>&lt;", "pass")
+                         RESULT("\\t=1", "\\u0000\\u007f", "pass"),
+                 4);
+    write_text(run, "results.jsonl",
+               replaced(read_text(path_of("%s/results.jsonl", run), NULL), "\"cost_nano\":null",
+                        "\"cost_nano\":1,\"currency\":\"U" EVIL "\""));
+    const struct ran *r = ASSAY("report", run);
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "x [31m    y");
+    CHECK_OUT(r, "m [31m    : 0 of 1 passed");
+    CU_ASSERT(strpbrk(r->out, "\x1b\x07") == NULL);
+    CU_ASSERT(strstr(r->out, "\u202e") == NULL && strstr(r->out, "\xc2\x9b") == NULL);
+    r = ASSAY("report", run, "--format", "junit");
+    CU_ASSERT(strstr(r->out, "\u202e") == NULL && strstr(r->out, "\xc2\x9b") == NULL);
+    r = ASSAY("report", run, "--format", "csv");
+    CHECK_OUT(r, ",,\"'\t=1\",,1,\xef\xbf\xbd\xef\xbf\xbd,pass,");
+    write_text(run, "results.jsonl",
+               RESULT("@octocat", "#1", "fail")
+                   RESULT("https://evil.example www.evil.example GH-7", "<b>&lt;", "fail"));
+    r = ASSAY("report", run, "--format", "markdown");
+    CHECK_OUT(r, "**@&#8203;octocat**");
+    CHECK_OUT(r, "**https&#58;//evil.example w&#8203;ww.evil.example G&#8203;H-7**");
+    CHECK_OUT(r, " | #&#8203;1 | ");
+    CHECK_OUT(r, " | &lt;b>&amp;lt; | ");
 }
 
 /* ---- programs ---- */
@@ -236,5 +347,9 @@ TESTS(hostile, {"merge_writes_only_into_its_own_folder", traces_elsewhere},
       {"gates_that_hold_always_or_never_are_refused", empty_gates},
       {"a_gate_on_regressions_fails_where_nothing_was_compared", nothing_compared},
       {"compare_shows_names_that_a_terminal_would_obey_as_spaces", names_that_are_obeyed},
+      {"results_that_nobody_writes_are_refused", odd_results},
+      {"manifests_that_nobody_writes_are_refused", odd_manifests},
+      {"what_was_spent_beyond_64_bits_is_not_known", spent_beyond_numbers},
+      {"reports_show_names_that_are_obeyed_as_plain_text", reported_names},
       {"what_a_program_leaves_running_is_told", left_running},
       {"agents_whose_script_would_hold_the_prompt_are_refused", prompts_in_scripts})

@@ -193,7 +193,7 @@ static void missing_trace(void)
                "{\"seq\":1,\"t_ms\":0,\"type\":\"run_start\"}\n");
     const struct ran *r = ASSAY("score", run);
     CHECK_STATUS(r, 2);
-    CHECK_ERR(r, "t9.jsonl:1: the log has no run_end");
+    CHECK_ERR(r, "t9.jsonl:1: the log does not end with a run_end");
     unlink(trace);
     r = ASSAY("score", run);
     CHECK_STATUS(r, 2);
@@ -203,6 +203,51 @@ static void missing_trace(void)
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "not in the golden set any more");
     CHECK_TEXT(read_text(path_of("%s/results.jsonl", run), NULL), before);
+}
+
+/* The text with the first `old` replaced. */
+static const char *changed(const char *text, const char *old, const char *new)
+{
+    const char *at = strstr(text, old);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(at);
+    return path_of("%.*s%s%s", (int)(at - text), text, new, at + strlen(old));
+}
+
+/* Only the trace that the trial has written is judged; nothing is written else. */
+static void foreign_trace(void)
+{
+    static const struct {
+        const char *old, *new; /* in the trace of t9; old NULL: another log in its place */
+        const char *says;
+    } cases[] = {
+        {NULL, "t8", "is not the trace of trial 1 of t9: its run has another name"},
+        {NULL, "t9 twice", "t9.jsonl:20: the lines before have the sum "},
+        {"\"type\":\"user_message\"", "\"type\":\"user_massage\"",
+         "t9.jsonl:10: the lines before have the sum "},
+        {"\"t_ms\":0,\"type\":\"run_end\"", "\"t_ms\":9000000000000000000,\"type\":\"run_end\"",
+         "it has 9000000000000000000 milliseconds, the results say 0"},
+        {"\"steps\":2,\"usage\":{\"input\":2000",
+         "\"steps\":2,\"usage\":{\"input\":9000000000000000000",
+         "it has 9000000000000000000 input tokens, the results say 2000"},
+        {"\"status\":\"completed\"", "\"status\":\"no_progress\"",
+         "it ended as no_progress, the results say completed"},
+        {"\"sum\":", "\"some\":", "the lines before have the sum "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *run = forty_run(two, 1), *traces = path_of("%s/traces", run);
+        const char *before = read_text(path_of("%s/results.jsonl", run), NULL);
+        const char *own = read_text(path_of("%s/t9.jsonl", traces), NULL);
+        const char *other = read_text(path_of("%s/t8.jsonl", traces), NULL);
+        write_text(traces, "t9.jsonl",
+                   cases[i].old != NULL              ? changed(own, cases[i].old, cases[i].new)
+                   : strcmp(cases[i].new, "t8") == 0 ? other
+                                                     : path_of("%s%s", own, own));
+        const struct ran *r = ASSAY("score", run);
+        CHECK_STATUS(r, 2);
+        CHECK_ONE_LINE(r);
+        CHECK_ERR(r, cases[i].says);
+        CHECK_TEXT(read_text(path_of("%s/results.jsonl", run), NULL), before);
+    }
 }
 
 /* A trial costs 0.00112 USD (2,000 tokens at 0.40, 200 at 1.60 a million): four reach 0.004. */
@@ -336,6 +381,7 @@ TESTS(runs, {"statistics_are_the_same_for_every_compiler", compilers},
       {"scoring_again_names_the_sets_it_judged_by", judged_by},
       {"compacted_calls_count_live_and_scored_again", compacted},
       {"score_changes_nothing_where_a_trace_is_missing", missing_trace},
+      {"score_judges_only_the_trace_that_the_trial_has_written", foreign_trace},
       {"eval_stops_at_its_budget", budget}, {"report_junit_names_what_failed", junit},
       {"report_writes_every_format", formats},
       {"report_tells_what_changed_since_a_baseline", compared},

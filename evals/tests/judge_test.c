@@ -1,5 +1,5 @@
 #include "ci/testing/testing.h"
-#include "evals/eval.h"
+#include "evals/judge.h"
 
 #include <stdio.h>
 #include <string.h>

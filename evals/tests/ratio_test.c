@@ -1,5 +1,5 @@
 #include "ci/testing/testing.h"
-#include "evals/ratio_int.h"
+#include "evals/ratio.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -74,7 +74,7 @@ static void check_details(const struct eval_report *r, const struct eval_row *ro
     CU_ASSERT(str_eq(t.model, row->shared->model));
     CU_ASSERT_EQUAL(t.verdict.outcome, row->outcome);
     CU_ASSERT_EQUAL(t.result.status, row->status);
-    CU_ASSERT_EQUAL(t.n_calls, row->calls);
+    CU_ASSERT_EQUAL((int32_t)t.n_calls, row->calls);
     CU_ASSERT(memcmp(&t.result.usage, &row->usage, sizeof row->usage) == 0);
     CU_ASSERT_STRING_EQUAL(t.file, "sets/s.yaml");
     CU_ASSERT_EQUAL(eval_trace_path(r, row, arena, &trace, &e), 0);

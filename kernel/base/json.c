@@ -167,26 +167,32 @@ static void *pop(struct parser *p, size_t base)
     return kept;
 }
 
-/* Whether any of the eight bytes is a quote, a backslash, a control or not ASCII. */
-static bool has_special(uint64_t word)
+/* Eight bytes as a number, the first one lowest; compilers make one load of it. */
+static uint64_t eight_bytes(const char *p)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |
+           (uint64_t)b[4] << 32 | (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 |
+           (uint64_t)b[7] << 56;
+}
+
+/* The high bit of each of eight bytes that is a quote, a backslash, a control or not ASCII. A
+ * borrow can only add hits above a real one, so the lowest is real. */
+static uint64_t special_bytes(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
     uint64_t quote = word ^ (ones * '"'), backslash = word ^ (ones * '\\');
-    uint64_t hit = (word - ones * 0x20) | (quote - ones) | (backslash - ones) | word;
-    /* A borrow can only add hits beside a real one, so a clear result is exact. */
-    return (hit & highs) != 0;
+    return ((word - ones * 0x20) | (quote - ones) | (backslash - ones) | word) & highs;
 }
 
 /* Where the plain characters of a string end. */
 static size_t plain_end(struct str s, size_t at)
 {
-    while (s.n - at >= 8) {
-        uint64_t word;
-        memcpy(&word, s.p + at, 8);
-        if (has_special(word)) {
-            break;
+    for (; s.n - at >= 8; at += 8) {
+        uint64_t special = special_bytes(eight_bytes(s.p + at));
+        if (special != 0) {
+            return at + (size_t)__builtin_ctzll(special) / 8;
         }
-        at += 8;
     }
     for (; at < s.n; at++) {
         unsigned char c = (unsigned char)s.p[at];

@@ -977,8 +977,7 @@ static int parse_yaml(struct arena *arena, const char *file, struct str text, en
 /* ---- a text that comes piece by piece ---- */
 
 struct stream {
-    bool (*read)(void *ctx, char *out, size_t n, size_t *got);
-    void *ctx;
+    const struct yaml_source *from;
     char head[HEAD_BYTES]; /* what was looked at before */
     struct str rest;       /* of it */
 };
@@ -988,7 +987,7 @@ static bool begin_stream(struct stream *s)
 {
     size_t n = 0;
     for (size_t got = 1; got > 0 && n < sizeof s->head; n += got) {
-        if (!s->read(s->ctx, s->head + n, sizeof s->head - n, &got)) {
+        if (!s->from->read(s->from->ctx, s->head + n, sizeof s->head - n, &got)) {
             return false;
         }
     }
@@ -1000,32 +999,46 @@ static bool begin_stream(struct stream *s)
     return body.n > 0 && body.p[0] != '{' && body.p[0] != '[';
 }
 
-static int next_piece(void *ctx, unsigned char *out, size_t size, size_t *got)
+static bool next_piece(void *ctx, char *out, size_t size, size_t *got)
 {
     struct stream *s = ctx;
     if (s->rest.n == 0) {
-        return s->read(s->ctx, (char *)out, size, got) ? 1 : 0;
+        return s->from->read(s->from->ctx, out, size, got);
     }
     *got = s->rest.n < size ? s->rest.n : size;
     memcpy(out, s->rest.p, *got);
     s->rest = str_slice(s->rest, *got, s->rest.n);
-    return 1;
+    return true;
 }
 
-int yaml_stream_items(struct arena *arena, const char *file,
-                      bool (*read)(void *ctx, char *out, size_t n, size_t *got), void *ctx,
+static int next_of_any(void *ctx, unsigned char *out, size_t size, size_t *got)
+{
+    return next_piece(ctx, (char *)out, size, got) ? 1 : 0;
+}
+
+static int stream_any(struct load *l, struct stream *s)
+{
+    yaml_parser_t p;
+    parser_new(&p);
+    yaml_parser_set_input(&p, next_of_any, s);
+    int rc = run(l, &p, (struct str){NULL, 0});
+    yaml_parser_delete(&p);
+    return rc;
+}
+
+int yaml_stream_items(struct arena *arena, const char *file, const struct yaml_source *from,
                       const struct val_items *items, struct val **out)
 {
-    struct stream s = {.read = read, .ctx = ctx};
-    yaml_parser_t p;
+    struct stream s = {.from = from};
     if (!begin_stream(&s)) {
         return ERR_INPUT;
     }
     struct load *l = load_new(arena, file, YAML_CORE, items);
-    parser_new(&p);
-    yaml_parser_set_input(&p, next_piece, &s);
-    int rc = run(l, &p, (struct str){NULL, 0});
-    yaml_parser_delete(&p);
+    int rc = 0;
+    if (!yaml_stream_simple(l, next_piece, &s)) {
+        start_anew(l);
+        rc = from->again(from->ctx) && begin_stream(&s) ? stream_any(l, &s) : ERR_INPUT;
+    }
     return load_end(l, rc, out);
 }
 

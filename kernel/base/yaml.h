@@ -33,12 +33,17 @@ int yaml_parse(struct arena *arena, const char *file, struct str text, enum yaml
 int yaml_parse_items(struct arena *arena, const char *file, struct str text,
                      const struct val_items *items, struct val **out, struct err *e) MUST_CHECK;
 
-/* yaml_parse_items for a text that comes piece by piece: read(ctx, out, n, got) puts at most n
- * bytes into out, 0 at the end, and returns false when it fails. A negative code for all that is
- * wrong, and for a text that may be JSON: yaml_parse_items of the whole text then says what it is,
- * and hands its items out from the first. */
-int yaml_stream_items(struct arena *arena, const char *file,
-                      bool (*read)(void *ctx, char *out, size_t n, size_t *got), void *ctx,
+/* A text that comes piece by piece. Both return false when they fail. */
+struct yaml_source {
+    bool (*read)(void *ctx, char *out, size_t n, size_t *got); /* at most n bytes; 0 at the end */
+    bool (*again)(void *ctx);                                  /* from its start */
+    void *ctx;
+};
+
+/* yaml_parse_items for such a text. A negative code for all that is wrong, and for a text that may
+ * be JSON: yaml_parse_items of the whole text then says what it is, and hands its items out from
+ * the first. So do items where a part of them turns out not to be simple. */
+int yaml_stream_items(struct arena *arena, const char *file, const struct yaml_source *from,
                       const struct val_items *items, struct val **out) MUST_CHECK;
 
 /* Whether both YAML versions allow a character as it is and take it for no line break; others need

@@ -39,4 +39,9 @@ int yaml_scalar(struct load *l, struct str text, bool plain, uint32_t line,
 /* Reads a text of valid UTF-8 into l, which is empty. false: it is not as simple as that, or wrong;
  * what l then holds is of no use. */
 bool yaml_read_simple(struct load *l, struct str text);
+
+/* The same of a text that comes piece by piece, and may not be UTF-8. false also where read fails.
+ */
+bool yaml_stream_simple(struct load *l, bool (*read)(void *ctx, char *out, size_t n, size_t *got),
+                        void *ctx);
 #endif

@@ -9,12 +9,28 @@
 
 #include "kernel/base/text.h"
 
-enum { KEY_BYTES_MAX = 1000 }; /* YAML allows 1,024 characters up to the colon */
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEY_BYTES_MAX = 1000 /* YAML allows 1,024 characters up to the colon */,
+    PIECE_BYTES = 65536
+};
+
+/* What came of a text piece by piece, and is not read yet. */
+struct pieces {
+    bool (*read)(void *ctx, char *out, size_t n, size_t *got);
+    void *ctx;
+    char *bytes;
+    size_t n, cap;
+    size_t whole; /* so many of them are whole lines; the last line of all needs no end */
+};
 
 /* `at` stands in the line that begins at `start`; `indent` is of the line that next_line found
  * last: its spaces, -1 = the text is over. */
 struct simple {
     struct load *load;
+    struct pieces *more; /* where the text comes from, which then is some lines; NULL = it is all */
     struct str text;
     size_t at;
     size_t start;
@@ -64,6 +80,55 @@ static bool is_plain_text(struct str text)
     return true;
 }
 
+/* Behind the last line's end of the bytes from `from` on; 0 = there is none. */
+static size_t lines_end(const struct pieces *p, size_t from)
+{
+    size_t end = p->n;
+    while (end > from && p->bytes[end - 1] != '\n') {
+        end--;
+    }
+    return end > from ? end : 0;
+}
+
+/* Puts the next lines in the place of those that were read. false: read failed. */
+static bool read_lines(struct pieces *p)
+{
+    size_t got = 1;
+    p->n -= p->whole;
+    if (p->n > 0) {
+        memmove(p->bytes, p->bytes + p->whole, p->n);
+    }
+    p->whole = 0;
+    while (p->whole == 0 && got > 0) {
+        if (p->cap - p->n < PIECE_BYTES) {
+            p->cap = 2 * p->cap + PIECE_BYTES;
+            p->bytes = mem_grow(p->bytes, p->cap);
+        }
+        if (!p->read(p->ctx, p->bytes + p->n, PIECE_BYTES, &got)) {
+            return false;
+        }
+        p->n += got;
+        p->whole = got > 0 ? lines_end(p, p->n - got) : p->n;
+    }
+    return true;
+}
+
+/* At a line's start: has that line in the text, where one is left. false: it cannot be read, or has
+ * characters in it that need care. */
+static bool have_line(struct simple *s)
+{
+    struct pieces *p = s->more;
+    if (p == NULL || s->at < s->text.n) {
+        return true;
+    }
+    if (!read_lines(p)) {
+        return false;
+    }
+    s->text = (struct str){p->bytes, p->whole};
+    s->at = 0;
+    return utf8_invalid_at(s->text) == SIZE_MAX && is_plain_text(s->text);
+}
+
 static void begin_line(struct simple *s)
 {
     s->start = s->at;
@@ -94,10 +159,13 @@ static void to_line_end(struct simple *s)
 }
 
 /* From a line's start to the first line that is neither blank nor a comment. false: a mark between
- * documents, or a directive. */
+ * documents, or a directive; or a line that cannot be had. */
 static bool find_line(struct simple *s)
 {
     for (;;) {
+        if (!have_line(s)) {
+            return false;
+        }
         begin_line(s);
         skip_spaces(s);
         char c = peek(s, 0);
@@ -325,20 +393,24 @@ static bool literal(struct simple *s, int64_t indent)
     s->at++;
     s->line++;
     size_t depth = 0, blanks = 0;
+    bool good = have_line(s);
     while (peek(s, depth) == ' ') {
         depth++;
     }
-    if ((int64_t)depth <= indent || peek(s, depth) == '\n') {
+    if (!good || (int64_t)depth <= indent || peek(s, depth) == '\n') {
         return false;
     }
     buf_clear(&s->scratch);
-    while (s->at < s->text.n) {
+    for (;;) {
         size_t spaces = 0;
+        if (!have_line(s)) {
+            return false;
+        }
         while (spaces < depth && peek(s, spaces) == ' ') {
             spaces++;
         }
         bool blank = peek(s, spaces) == '\n';
-        if (spaces < depth && !blank) {
+        if (s->at == s->text.n || (spaces < depth && !blank)) {
             break;
         }
         size_t first = s->at + spaces;
@@ -498,11 +570,26 @@ static bool sequence(struct simple *s, int64_t indent)
     return s->indent <= indent && yaml_close(s->load) == 0;
 }
 
+static bool document(struct simple *s)
+{
+    bool good =
+        find_line(s) && s->indent >= 0 && (at_dash(s) ? sequence(s, s->indent) : map(s, s->indent));
+    buf_free(&s->scratch);
+    return good && s->indent < 0;
+}
+
 bool yaml_read_simple(struct load *load, struct str text)
 {
     struct simple s = {.load = load, .text = text, .line = 1};
-    bool good = is_plain_text(text) && find_line(&s) && s.indent >= 0 &&
-                (at_dash(&s) ? sequence(&s, s.indent) : map(&s, s.indent));
-    buf_free(&s.scratch);
-    return good && s.indent < 0;
+    return is_plain_text(text) && document(&s);
+}
+
+bool yaml_stream_simple(struct load *load,
+                        bool (*read)(void *ctx, char *out, size_t n, size_t *got), void *ctx)
+{
+    struct pieces pieces = {.read = read, .ctx = ctx};
+    struct simple s = {.load = load, .more = &pieces, .line = 1};
+    bool good = document(&s);
+    free(pieces.bytes);
+    return good;
 }

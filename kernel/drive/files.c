@@ -212,6 +212,11 @@ bool file_pieces_next(struct file_pieces *f, char *out, size_t n, size_t *got)
     return fill(f->fd, out, n, got) == 0;
 }
 
+bool file_pieces_again(struct file_pieces *f)
+{
+    return lseek(f->fd, 0, SEEK_SET) == 0;
+}
+
 void file_pieces_close(struct file_pieces *f)
 {
     if (f != NULL) {

@@ -17,6 +17,8 @@ struct file_pieces;
 struct file_pieces *file_pieces_open(const char *path, size_t min_bytes);
 /* At most n bytes into out, their number into *got: 0 at the end. False: it cannot be read. */
 bool file_pieces_next(struct file_pieces *f, char *out, size_t n, size_t *got);
+/* From the file's start again. False: that cannot be. */
+bool file_pieces_again(struct file_pieces *f);
 void file_pieces_close(struct file_pieces *f); /* NULL allowed */
 
 /* A secret: the whole file at `path`, which must belong to this user and be closed to all others

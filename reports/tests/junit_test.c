@@ -7,7 +7,9 @@
 #include <string.h>
 
 /* Every kind of character that XML cannot hold, or holds in another form. */
-#define ODD "a\001b\x1b\x7f<&>\"' ]]> \xff \xef\xbf\xbe \xf0\x9f\x98\x80 \xe9\x94\x99\r\n\tnext"
+#define ODD                                                                                        \
+    "a\001b\x1b\x7f\xc2\x9b\xe2\x80\xae<&>\"' ]]> \xff \xef\xbf\xbe \xf0\x9f\x98\x80 "             \
+    "\xe9\x94\x99\r\n\tnext"
 
 static struct eval_check checks[] = {
     {{"status", sizeof "status" - 1}, true, {NULL, 0}},
@@ -50,7 +52,8 @@ static struct eval_report *run_of(const char *out, size_t n, struct buf *file)
 
 #define ODD_TEXT                                                                                   \
     "a\xef\xbf\xbd"                                                                                \
-    "b\xef\xbf\xbd\x7f&lt;&amp;&gt;&quot;' ]]&gt; \xef\xbf\xbd \xef\xbf\xbd \xf0\x9f\x98\x80 "     \
+    "b\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd&lt;&amp;&gt;&quot;' ]]&gt; \xef\xbf\xbd "   \
+    "\xef\xbf\xbd \xf0\x9f\x98\x80 "                                                               \
     "\xe9\x94\x99&#13;"
 
 static const char wanted[] =

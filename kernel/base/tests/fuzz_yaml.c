@@ -44,6 +44,7 @@ static void add_item(void *ctx, size_t i, const struct val *v, bool stays)
 }
 
 struct pieces {
+    struct str all;
     struct str rest;
 };
 
@@ -55,6 +56,13 @@ static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
         memcpy(out, p->rest.p, *got);
     }
     p->rest = str_slice(p->rest, *got, p->rest.n);
+    return true;
+}
+
+static bool from_the_start(void *ctx)
+{
+    struct pieces *p = ctx;
+    p->rest = p->all;
     return true;
 }
 
@@ -70,8 +78,9 @@ static void check_items(struct str text)
     int with = yaml_parse_items(a, "fuzz.yaml", text, &items, &parts, &got);
     assert(rc == with && strcmp(want.message, got.message) == 0 && want.line == got.line);
     items.ctx = &same;
-    struct pieces p = {text};
-    int stream = yaml_stream_items(a, NULL, next_piece, &p, &items, &streamed);
+    struct pieces p = {text, text};
+    const struct yaml_source from = {next_piece, from_the_start, &p};
+    int stream = yaml_stream_items(a, NULL, &from, &items, &streamed);
     assert(rc == 0 || stream != 0);
     if (rc == 0 && some.n > 0) {
         const struct val *list = val_get(whole, "tasks");

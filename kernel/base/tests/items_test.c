@@ -99,6 +99,7 @@ static void items_of_one_list_are_handed_out(void)
 struct pieces {
     struct str rest;
     size_t most;
+    struct str all;
 };
 
 static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
@@ -110,6 +111,13 @@ static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
         memcpy(out, p->rest.p, *got);
     }
     p->rest = str_slice(p->rest, *got, p->rest.n);
+    return true;
+}
+
+static bool from_the_start(void *ctx)
+{
+    struct pieces *p = ctx;
+    p->rest = p->all;
     return true;
 }
 
@@ -136,26 +144,69 @@ static void items_come_from_a_stream_likewise(void)
     CU_ASSERT_EQUAL(yaml_parse_items(a, NULL, buf_str(&text), &items, &root, NULL), 0);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct seen got = {.n_kept = 0};
-        struct pieces p = {buf_str(&text), sizes[i]};
+        struct pieces p = {buf_str(&text), sizes[i], buf_str(&text)};
+        struct yaml_source from = {next_piece, from_the_start, &p};
         items.ctx = &got;
-        CU_ASSERT_EQUAL(yaml_stream_items(a, NULL, next_piece, &p, &items, &root), 0);
+        CU_ASSERT_EQUAL(yaml_stream_items(a, NULL, &from, &items, &root), 0);
         CU_ASSERT(str_eq(buf_str(&got.text), buf_str(&want.text)));
         CU_ASSERT(val_is(val_get(root, "list"), VAL_ARRAY) && val_get(root, "list")->count == 3000);
         CU_ASSERT(str_is(val_get(root, "z")->text, "1"));
         p.rest = buf_str(&text);
-        CU_ASSERT(yaml_stream_items(a, NULL, breaks_off, &p, &items, &root) < 0);
+        from.read = breaks_off;
+        CU_ASSERT(yaml_stream_items(a, NULL, &from, &items, &root) < 0);
         buf_free(&got.text);
     }
     static const char *const refused[] = {
         "",          "  \n",     "{\"list\": []}",   "list: [\n", "list: \"\xFF\"\n",
         "a: \x01\n", "\xFF\xFE", "list: [&a [*a]]\n"};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        struct pieces p = {str_of(refused[i]), 3};
-        CU_ASSERT(yaml_stream_items(a, NULL, next_piece, &p, &items, &root) < 0);
+        struct pieces p = {str_of(refused[i]), 3, str_of(refused[i])};
+        const struct yaml_source from = {next_piece, from_the_start, &p};
+        CU_ASSERT(yaml_stream_items(a, NULL, &from, &items, &root) < 0);
     }
     buf_free(&want.text);
     buf_free(&text);
     arena_free(a);
+}
+
+/* Lines of all kinds, cut anywhere; libyaml is asked where one of them is not simple. */
+static void pieces_of_any_size_give_the_same(void)
+{
+    static const char *const texts[] = {
+        "list:\n- text: |\n    a\n\n      b\n\n  last: {x: [1, 'it''s']}\n- |-\n  c\n- 3\nz: 1",
+        "# c\n\nlist:\n  - a: b\n    c:\n    - d\n\n  - \"e\"\n\n\n# end\n",
+        "list:\n- |\n  no end of its line",
+        "list:\n- |\n  a\n  b\x7F\n- 2\n",
+        "list:\n- |\n  a\n  b\xC2\x85 c\n- 2\n",
+        "list:\n- 1\n- &a 2\n- *a\n",
+        "list:\n- 1\n- \"over\n  lines\"\n",
+        "list:\n- 1\n- 2: [\n",
+        "list:\n- 1\n...\n",
+        "list: [a, b]",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct arena *a = arena_new();
+        struct str text = str_of(texts[i]);
+        struct seen want = {.n_kept = 0};
+        struct val_items items = {"list", note, &want};
+        struct val *root = NULL;
+        int rc = yaml_parse_items(a, NULL, text, &items, &root, NULL);
+        for (size_t most = 1; most <= text.n; most++) {
+            struct seen got = {.n_kept = 0};
+            struct pieces p = {text, most, text};
+            const struct yaml_source from = {next_piece, from_the_start, &p};
+            struct val *streamed = NULL;
+            items.ctx = &got;
+            CU_ASSERT_EQUAL(yaml_stream_items(a, NULL, &from, &items, &streamed), rc);
+            CU_ASSERT(rc != 0 || str_eq(buf_str(&got.text), buf_str(&want.text)));
+            CU_ASSERT(rc != 0 || streamed->count == root->count);
+            buf_free(&got.text);
+            buf_free(&got.stay);
+        }
+        buf_free(&want.text);
+        buf_free(&want.stay);
+        arena_free(a);
+    }
 }
 
 static void a_hash_of_pieces_is_that_of_the_whole(void)
@@ -281,6 +332,7 @@ static void an_arena_takes_over_another(void)
 
 TESTS(items, {"items_of_one_list_are_handed_out", items_of_one_list_are_handed_out},
       {"items_come_from_a_stream_likewise", items_come_from_a_stream_likewise},
+      {"pieces_of_any_size_give_the_same", pieces_of_any_size_give_the_same},
       {"a_hash_of_pieces_is_that_of_the_whole", a_hash_of_pieces_is_that_of_the_whole},
       {"mistakes_are_the_same_with_items_handed_out", mistakes_are_the_same_with_items_handed_out},
       {"packed_values_come_back_with_their_places", packed_values_come_back_with_their_places},

@@ -552,8 +552,8 @@ static void simple_texts_are_read_as_by_libyaml(void)
         "- a\n- 'it''s'\n- \"q\\\"\\\\ \\u00e9\\n\\/\"\n-   b: c\n    d: e\n- {}\n- []\n",
         "\"a b\": 'x: y # z'\n'c''d': e\n",
         "a: {b: c, \"d\": [1, 2.5, -x, 'q,', {e: f g}], h: true }\nb: [ a , b ]\n",
-        "a: |\n  one\n   two\n\n  three\n\n\nb: |-\n    x\n   \n    y\nc: |\n  # no comment\nd: "
-        "e\n",
+        ("a: |\n  one\n   two\n\n  three\n\n\nb: |-\n    x\n   \n    y\nc: |\n  # no comment\nd: "
+         "e\n"),
         "a:\n- |\n  x\n- b: |-\n    y\n  c: d\n",
         "a: |\n  x\n     \n",
         "\xc3\xa4: \xe6\x97\xa5\n",
