@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/approve.h"
 #include "cli/cli.h"
 #include "kernel/base/json.h"
 #include "kernel/base/match.h"

@@ -1,6 +1,9 @@
 #include "cassettes/edit.h"
 #include "cli/cassette_edit.h"
+#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/replay.h"
 #include "kernel/drive/files.h"
 
 static const char help_text[] =

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "cassettes/edit.h"
+#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "kernel/drive/files.h"
 
 enum { ITEMS_MAX = 64 };

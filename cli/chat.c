@@ -6,6 +6,9 @@
 
 #include "cli/cli.h"
 #include "cli/line.h"
+#include "cli/mend.h"
+#include "cli/options.h"
+#include "cli/setup.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 

@@ -5,6 +5,11 @@
 
 #include "cli/cli.h"
 #include "cli/gates.h"
+#include "cli/live.h"
+#include "cli/mend.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/replay.h"
 #include "evals/figures.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"

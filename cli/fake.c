@@ -1,4 +1,5 @@
 #include "fakellm/fake.h"
+#include "cli/check.h"
 #include "cli/cli.h"
 
 static const char help_text[] =

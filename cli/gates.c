@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/gates.h"
+#include "cli/options.h"
 #include "kernel/base/json.h"
 #include "kernel/base/val.h"
 #include "reports/report.h"

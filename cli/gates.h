@@ -3,6 +3,7 @@
 #define CLI_GATES_H
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "evals/gate.h"
 
 /* The flags; NULL = not given. */

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
 #include "cli/golden_make.h"
 #include "goldens/golden.h"

@@ -6,6 +6,7 @@
 
 #include "cassettes/cassette.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "goldens/make.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 

@@ -1,7 +1,9 @@
 /* Files of a kind, named one by one or by the folder that they stand below. */
 #include <string.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "kernel/drive/files.h"
 
 enum { FILE_BYTES_MAX = 256 << 20 };

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/live.h"
+#include "cli/options.h"
 #include "fakellm/serve.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/mend.h"
 #include "kernel/base/text.h"
 
 static void add_word(struct buf *out, const char *word)

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "evals/runs.h"
 
 static const char help_text[] =

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"
 #include "kernel/wire/wire.h"

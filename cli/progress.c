@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 

@@ -6,6 +6,10 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/live.h"
+#include "cli/mend.h"
+#include "cli/options.h"
+#include "cli/replay.h"
 #include "fakellm/serve.h"
 #include "kernel/base/arena.h"
 #include "kernel/drive/child.h"

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/replay.h"
 #include "kernel/base/val.h"
 
 const char help_recordings[] =

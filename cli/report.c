@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "evals/runs.h"
 #include "kernel/drive/files.h"
 #include "reports/report.h"

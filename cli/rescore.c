@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
 #include "reports/report.h"

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/setup.h"
 
 static const char resume_help[] =
     "assay resume: go on with a run that was cut off, or that ended\n"

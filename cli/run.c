@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/mend.h"
+#include "cli/options.h"
+#include "cli/setup.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/tools.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "evals/bfcl.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"

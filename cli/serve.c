@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/live.h"
+#include "cli/options.h"
+#include "cli/replay.h"
 #include "kernel/base/arena.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/sched.h"

@@ -1,6 +1,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/settings.h"
 
 const char help_loop[] =
     "\n"

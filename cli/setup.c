@@ -1,7 +1,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/approve.h"
 #include "cli/cli.h"
+#include "cli/live.h"
+#include "cli/options.h"
+#include "cli/replay.h"
+#include "cli/settings.h"
+#include "cli/setup.h"
 #include "kernel/drive/endpoint.h"
 
 const char help_sources[] =

@@ -1,7 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "kernel/base/arena.h"
 #include "kernel/base/text.h"
 

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"

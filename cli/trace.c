@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "evals/resume.h"
 #include "goldens/golden.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"

@@ -7,7 +7,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "cli/check.h"
 #include "cli/cli.h"
+#include "cli/options.h"
+#include "evals/resume.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"

@@ -113,7 +113,8 @@ static bool read_end(const struct val *v, struct run_result *out)
 /* Only replies and the end are read: the rest of a log is not needed for scoring. */
 static bool is_wanted(struct str line)
 {
-    static const char mark[] = "\"type\":\"";
+    static const char mark[] =
+        "type\":\""; /* from its t on, of which there are fewer than quotes */
     size_t at = str_find(str_slice(line, 0, 100), str_of(mark));
     struct str type = at == SIZE_MAX ? line : str_slice(line, at + sizeof mark - 1, line.n);
     return at == SIZE_MAX || str_starts(type, "llm_reply\"") || str_starts(type, "run_end\"");

@@ -242,7 +242,8 @@ static void unfinished(void)
     write_text(cut, "trials.jsonl", LINE("b", "1", "fail") "{\"task\":\"a\",\"tri");
     const struct ran *r = ASSAY("compare", good, cut);
     CHECK_STATUS(r, 1);
-    CHECK_ERR(r, "is not finished: 1 of 2 trials, a last line that is cut off left out");
+    CHECK_ERR(r, "is not finished: 1 of 2 trials, a last line that is cut off left out, and "
+                 "no results.jsonl");
     CHECK_OUT(r, "regressed: 1\n  b ");
 }
 
