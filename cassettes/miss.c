@@ -157,8 +157,7 @@ static void add_used(struct buf *out, const struct player *p)
     if (p->n_used == c->n) {
         return;
     }
-    buf_fmt(out, "\n  %zu of %zu recorded interactions were used; never asked for:", p->n_used,
-            c->n);
+    buf_fmt(out, "\n  %zu of %zu" PLAYER_USED, p->n_used, c->n);
     for (size_t i = p->first_unused, looks = 0; i < c->n && looks < UNUSED_LOOKS_MAX;
          i++, looks++) {
         if (!p->used[i] && shown++ < UNUSED_SHOWN) {
@@ -193,7 +192,7 @@ void player_note_miss(struct player *p, const struct asked *a, struct str what, 
     buf_add(&p->miss_text, buf_str(&near));
     add_used(&p->miss_text, p);
     if (p->o.mend.n > 0) {
-        buf_addz(&p->miss_text, "\n  to record it anew: ");
+        buf_addz(&p->miss_text, "\n  " PLAYER_MEND);
         buf_add(&p->miss_text, p->o.mend);
     }
     buf_free(&near);

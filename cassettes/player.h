@@ -22,6 +22,11 @@ struct rechunk {
 /* Replays one cassette for one session: what of it was used, what missed, what differed. */
 struct player;
 
+/* What stands before the command, under a miss. */
+#define PLAYER_MEND "to record it anew: "
+/* The end of the line that says how much of a recording was used before a miss. */
+#define PLAYER_USED " recorded interactions were used; never asked for:"
+
 /* All that is named must outlive the player. */
 struct player_options {
     const struct cassette *cassette;

@@ -19,7 +19,9 @@ static const char help_text[] =
     "by\n"
     "a paired bootstrap over tasks; Holm's correction over tags).\n"
     "\n"
-    "  --json              one object\n" GATE_HELP "\n"
+    "  --json              one object\n" GATE_HELP
+    "  --unfinished X      pass or fail (default): what gates say of a HEAD that was cut off\n"
+    "\n"
     "exit status: 1 where a task regressed or the head is worse by more than chance, with --gate\n"
     "where one does not hold; 2 bad input; else 0\n"
     "\n"
@@ -31,16 +33,53 @@ struct comparing {
     struct run_data *base, *head;
     struct comparison_result *result;
     struct gates gates;
+    const char
+        *unfinished; /* what a head that is not whole does to gates: pass, fail; NULL = fail */
     bool json;
 };
 
+static void add_unfinished(struct buf *out, const struct run_data *d)
+{
+    buf_fmt(out, "%s is not finished: %zu of %lld trials%s%s", d->report->out, d->report->n,
+            (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "",
+            d->journal ? ", and no results.jsonl" : "");
+}
+
 static void tell_run(const struct run_data *d)
 {
+    struct buf text = {0};
     if (d->report->interrupted) {
-        tell("%s is not finished: %zu of %lld trials%s%s", d->report->out, d->report->n,
-             (long long)d->planned, d->torn ? ", a last line that is cut off left out" : "",
-             d->journal ? ", and no results.jsonl" : "");
+        add_unfinished(&text, d);
+        tell("%.*s", STR_FMT(buf_str(&text)));
     }
+    buf_free(&text);
+}
+
+/* What the gates say, and of a head that was cut off that too: what is not there cannot fail. */
+static int check_gates(const struct comparing *c, struct buf *out)
+{
+    const struct eval_report *head = c->head->report;
+    bool passes = c->unfinished != NULL && strcmp(c->unfinished, "pass") == 0;
+    struct buf text = {0};
+    int held = gates_check(&c->gates, head, c->result, c->json ? NULL : out, c->json ? out : NULL);
+    if (c->gates.n == 0 || !head->interrupted || passes) {
+        return held;
+    }
+    add_unfinished(&text, c->head);
+    if (c->json) {
+        json_next(out);
+        buf_char(out, '{');
+        json_put_text(out, "gate", STR("finished"));
+        json_put_text(out, "verdict", STR("fail"));
+        json_put_bool(out, "passed", false);
+        json_put_text(out, "message", buf_str(&text));
+        buf_char(out, '}');
+    } else {
+        buf_fmt(out, "gate: %.*s; this fails (--unfinished pass would not)\n",
+                STR_FMT(buf_str(&text)));
+    }
+    buf_free(&text);
+    return exit_worse(held, EXIT_FAILED);
 }
 
 static bool same_sets(const struct run_data *a, const struct run_data *b)
@@ -59,8 +98,7 @@ static int print(const struct comparing *c)
     int status = regressed || c->result->verdict == COMPARED_WORSE ? EXIT_FAILED : EXIT_OK;
     struct buf gates = {0};
     struct sink out = sink_to_stdout();
-    int held = gates_check(&c->gates, c->head->report, c->result, c->json ? NULL : &gates,
-                           c->json ? &gates : NULL);
+    int held = check_gates(c, &gates);
     if (c->json) {
         eval_compare_json(&out, c->result, base, head);
         out.text.n--; /* goes on before its brace */
@@ -80,8 +118,9 @@ static int print(const struct comparing *c)
 static int compare(int argc, char **argv, struct comparing *c)
 {
     struct gate_flags flags = {.unsure = NULL};
-    struct option options[1 + GATE_OPTIONS] = {{"json", OPTION_FLAG, &c->json, 0, 0}};
-    size_t n = 1 + gate_options(&flags, options + 1);
+    struct option options[2 + GATE_OPTIONS] = {{"json", OPTION_FLAG, &c->json, 0, 0},
+                                               {"unfinished", OPTION_NAME, &c->unfinished, 0, 0}};
+    size_t n = 2 + gate_options(&flags, options + 2);
     struct words words;
     struct err e;
     int rc = options_parse(options, n, argc, argv, &words, &e);
@@ -89,6 +128,10 @@ static int compare(int argc, char **argv, struct comparing *c)
         rc = err_set(&e, ERR_USAGE,
                      "compare wants two runs, BASE HEAD; assay compare --help shows "
                      "an example");
+    }
+    if (rc == 0 && c->unfinished != NULL && strcmp(c->unfinished, "pass") != 0 &&
+        strcmp(c->unfinished, "fail") != 0) {
+        rc = err_set(&e, ERR_USAGE, "--unfinished wants pass or fail, got \"%s\"", c->unfinished);
     }
     rc = rc != 0 ? rc : gates_parse(&flags, true, &c->gates, &e);
     rc = rc != 0 ? rc : run_load(words.at[0], &c->base, &e);

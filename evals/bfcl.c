@@ -1,5 +1,6 @@
 #include "evals/bfcl.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "evals/bfcl_int.h"
@@ -74,6 +75,7 @@ struct scoring {
     struct bfcl_results *results;
     struct bfcl_patterns *patterns;
     enum bfcl_output output;
+    uint32_t *scored; /* by case: the line of its result, 0 = none yet */
 };
 
 /* Calls, if any line has a list. */
@@ -153,6 +155,28 @@ static void judge(const struct scoring *s, const struct bfcl_case *k, const stru
     v->own = v->error_type;
 }
 
+/* A result that stands twice would count twice. */
+static int find_case(struct scoring *s, const struct bfcl_result *r, const struct bfcl_case **out,
+                     struct err *e)
+{
+    const struct bfcl_case *k = bfcl_set_find(s->set, r->id);
+    if (k == NULL) {
+        return err_at(e, ERR_INPUT, s->o->results, r->line, 1,
+                      "there is no question \"%.*s\" in %s; do both belong to one category?",
+                      STR_FMT(utf8_prefix(r->id, 200)), s->o->questions);
+    }
+    uint32_t *line = &s->scored[k - s->set->cases];
+    if (*line != 0) {
+        return err_at(e, ERR_INPUT, s->o->results, r->line, 1,
+                      "the id \"%.*s\" stands in line %" PRIu32
+                      " already: expected one result of each question",
+                      STR_FMT(utf8_prefix(r->id, 200)), *line);
+    }
+    *line = r->line;
+    *out = k;
+    return 0;
+}
+
 static int score_results(struct scoring *s, void (*each)(void *ctx, const struct bfcl_verdict *v),
                          void *ctx, struct bfcl_score *out, struct err *e)
 {
@@ -163,11 +187,10 @@ static int score_results(struct scoring *s, void (*each)(void *ctx, const struct
     }
     while ((more = bfcl_results_next(s->results, &r, e)) > 0) {
         struct bfcl_verdict v;
-        const struct bfcl_case *k = bfcl_set_find(s->set, r.id);
-        if (k == NULL) {
-            return err_at(e, ERR_INPUT, s->o->results, r.line, 1,
-                          "there is no question \"%.*s\" in %s; do both belong to one category?",
-                          STR_FMT(utf8_prefix(r.id, 200)), s->o->questions);
+        const struct bfcl_case *k = NULL;
+        int rc = find_case(s, &r, &k, e);
+        if (rc != 0) {
+            return rc;
         }
         judge(s, k, &r, &v);
         out->total++;
@@ -193,6 +216,7 @@ int bfcl_score(const struct bfcl_options *o, void (*each)(void *ctx, const struc
     }
     if (rc == 0) {
         s.patterns = bfcl_patterns_new();
+        s.scored = arena_array(s.set->arena, s.set->n, sizeof *s.scored);
         rc = score_results(&s, each, ctx, out, e);
     }
     bfcl_patterns_free(s.patterns);

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-enum { SHOWN_CHARS = 120 };
+enum { SHOWN_CHARS = 120, ERROR_CHARS = 500 };
 
 /* The first with this outcome, else the first. */
 static const struct eval_row *first_of(const struct eval_group *g, enum eval_outcome outcome)
@@ -109,12 +109,29 @@ static void add_answers(struct buf *out, struct str was, struct str now, struct 
     }
 }
 
+/* Appends why one of the two is no run that can be compared; false where both are. */
+static bool add_errors(struct buf *out, const struct eval_trial *a, const struct eval_trial *b,
+                       struct arena *arena)
+{
+    const struct eval_trial *sides[] = {a, b};
+    const char *const words[] = {"was an error: ", "now an error: "};
+    for (size_t i = 0; i < 2; i++) {
+        struct eval_miss miss;
+        if (sides[i]->verdict.outcome == EVAL_ERROR) {
+            (void)eval_missed(sides[i], arena, &miss);
+            buf_fmt(out, "%s%s%.*s", out->n > 0 ? "\n" : "", words[i],
+                    STR_FMT(text_preview(arena, miss.text, ERROR_CHARS)));
+        }
+    }
+    return out->n > 0;
+}
+
 static struct str difference(const struct eval_trial *a, const struct eval_trial *b,
                              struct arena *arena)
 {
     struct buf out = {0};
     size_t n = a->n_calls > b->n_calls ? a->n_calls : b->n_calls;
-    bool found = false;
+    bool found = add_errors(&out, a, b, arena);
     for (size_t i = 0; !found && i < n; i++) {
         found = add_call(&out, a, b, i, arena);
     }

@@ -183,7 +183,8 @@ static struct compared_mean mean_of(const struct comparison_result *c, enum meas
         m.base /= (double)n;
         m.head /= (double)n;
         m.change = stats_mean(changes, n);
-        m.interval = stats_bootstrap(changes, n, SEED);
+        m.interval = what == MEASURED_SUCCESS ? stats_paired(changes, n, SEED)
+                                              : stats_bootstrap(changes, n, SEED);
     }
     free(changes);
     return m;

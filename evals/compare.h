@@ -48,7 +48,8 @@ enum compared_verdict {
 };
 const char *compared_verdict_name(enum compared_verdict v);
 
-/* A mean in both runs and its change with a 95 % interval (paired bootstrap). */
+/* A mean in both runs and its change with a 95 % interval (paired bootstrap; that of the success
+ * stats_paired), unknown where cost or time changed by the same in all tasks. */
 struct compared_mean {
     bool known;
     double base, head, change;

@@ -241,6 +241,18 @@ struct eval_summary {
 struct eval_pool;
 struct lines;
 
+/* What a trial says of its misses, in parts. */
+struct eval_miss {
+    struct str text; /* without the command */
+    struct str why;  /* what is the same where other tasks miss for the same reason */
+    /* The command that records all trials like it anew, in two parts: --task goes between. Both n 0
+     * = it is not known. */
+    struct str begin, end;
+};
+
+/* Whether the trial is an error for the want of a recording; its parts, in arena, into *out. */
+bool eval_missed(const struct eval_trial *t, struct arena *arena, struct eval_miss *out);
+
 /* A finished evaluation. */
 struct eval_report {
     struct arena *arena;
@@ -251,6 +263,7 @@ struct eval_report {
     size_t n;
     struct eval_summary summary;
     size_t recorded; /* EVAL_RECORD: cassettes that were made or added to */
+    bool whole;      /* all tasks of its sets were asked for; false also where that is not known */
     bool interrupted;
     struct str stopped; /* why no more trials were started; n 0 = all were */
     int exit_status;    /* errors count beyond what is allowed */

@@ -262,7 +262,7 @@ static void figure_success(struct eval_figures *f, struct cluster *c)
     }
     f->scored = n;
     f->clustered = f->trials_most > 1 && n > 1;
-    f->success = f->clustered ? stats_clustered(c, n, 0, 1) : stats_wilson(passed, scored);
+    f->success = f->clustered ? stats_clustered(c, n) : stats_wilson(passed, scored);
 }
 
 void eval_figures(const struct eval_report *r, struct arena *arena, struct eval_figures *out)

@@ -41,7 +41,7 @@ struct eval_figures {
     size_t n_groups;
     size_t scored;           /* of them */
     int64_t trials_most;     /* scored ones of one task */
-    struct interval success; /* Wilson's, or with several trials a task from clustered errors */
+    struct interval success; /* Wilson's, or with several trials a task stats_clustered */
     bool clustered;
     size_t flaky, errors;
     double pass_at, pass_hat; /* for k = trials_least_k; only with several trials */

@@ -111,10 +111,33 @@ static int read_metric(struct str name, struct gate *out, struct err *e)
     return bad_metric(name, e);
 }
 
+static bool is_share(const struct gate *g)
+{
+    return g->metric <= GATE_PASS_HAT || g->metric >= GATE_SUCCESS_DROP;
+}
+
+/* A percentage in the place of a share: 95% is 0.95. */
+static int no_percent(const struct gate *g, struct str number, struct err *e)
+{
+    struct buf share = {0};
+    if (!is_share(g)) {
+        return bad_gate(g->text, e);
+    }
+    stats_add(&share, g->limit / 100);
+    while (share.n > 0 && share.p[share.n - 1] == '0') {
+        share.n--;
+    }
+    share.n -= share.n > 0 && share.p[share.n - 1] == '.' ? 1 : 0;
+    int rc = err_set(e, ERR_USAGE, "--gate '%s': shares are from 0 to 1, for %.*s%% write %.*s",
+                     g->text, STR_FMT(number), STR_FMT(buf_str(&share)));
+    buf_free(&share);
+    return rc;
+}
+
 /* A limit that the metric cannot reach holds always or never: 95 for 95%, mostly. */
 static int check_limit(const struct gate *g, struct err *e)
 {
-    bool share = g->metric <= GATE_PASS_HAT || g->metric >= GATE_SUCCESS_DROP;
+    bool share = is_share(g);
     double least = g->metric == GATE_SUCCESS_DROP ? -1 : 0;
     if (g->limit < least || (share && g->limit > 1)) {
         return err_set(e, ERR_USAGE, "--gate '%s' holds always or never: %s%s is %s", g->text,
@@ -163,10 +186,13 @@ int gate_parse(const char *text, struct gate *out, struct err *e)
     struct str name = str_trim(str_slice(whole, 0, best));
     struct str number = str_trim(str_slice(whole, best + strlen(ops[op].text), whole.n));
     out->op = ops[op].op;
+    bool percent = number.n > 0 && number.p[number.n - 1] == '%';
+    number = str_trim(str_slice(number, 0, number.n - (percent ? 1 : 0)));
     if (!read_limit(number, &out->limit) || name.n == 0) {
         return bad_gate(text, e);
     }
     int rc = read_metric(name, out, e);
+    rc = rc == 0 && percent ? no_percent(out, number, e) : rc;
     return rc != 0 ? rc : check_limit(out, e);
 }
 

@@ -34,10 +34,12 @@ static int check_models(const struct plan *p, struct err *e)
 {
     for (size_t i = 0; i < p->n; i++) {
         if (p->items[i].model->name.n == 0) {
-            return err_set(e, ERR_USAGE,
-                           "no model is named: give --model NAME, set MODEL, or name the models "
-                           "that the set is run with in it (%s: `models: [NAME]`)",
-                           p->sets[p->items[i].set]->path);
+            return err_set(
+                e, ERR_USAGE,
+                "no model is named: give --model NAME, set MODEL, or name the models "
+                "that the set is run with in it (%s: `models: [NAME]`). --replay DIR needs "
+                "none, nor does --fake, which lets the tasks' scripts play the model",
+                p->sets[p->items[i].set]->path);
         }
     }
     return 0;

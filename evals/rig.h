@@ -12,6 +12,10 @@ struct rig;
 struct fake_script; /* fakellm/fake.h */
 struct resumed;     /* resume.h */
 
+/* How the command begins that records a trial of an eval anew, and what stands before its task. */
+#define RIG_MEND_EVAL "assay eval --mode all"
+#define RIG_MEND_TASK " --task "
+
 struct rig_options {
     enum eval_source source;
     const char *path; /* the script, or the cassette to replay or to write; NULL for EVAL_LIVE */
@@ -44,9 +48,11 @@ struct rig_options {
     struct str temperature; /* number text; n 0 = not sent */
     int64_t max_tokens;     /* -1 = not sent */
     uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
-    struct str mend;        /* the command that records anew, shown under a miss; n 0 = none */
-    struct str identity;    /* names the run where nothing else does: its hash is the run id under
-                               EVAL_FAKE and for recordings of other programs */
+    struct str mend;     /* the command that records anew, shown under a miss; n 0 = none. What the
+                          * recording says of model and endpoint is put behind its verb and mode, of
+                          * RIG_MEND_EVAL before its RIG_MEND_TASK */
+    struct str identity; /* names the run where nothing else does: its hash is the run id under
+                            EVAL_FAKE and for recordings of other programs */
     /* Where the event log goes, "-" = standard output; NULL = nowhere. An existing file is replaced
      * when the first event comes: a run that cannot begin leaves it alone. */
     const char *trace;

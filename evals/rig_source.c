@@ -92,6 +92,30 @@ static void adopt_request(struct rig *r, const struct val *first)
     }
 }
 
+/* The task of an eval's command; n 0 = it is another. */
+static struct str mended_task(const struct rig *r)
+{
+    struct str mend = r->options.mend;
+    size_t at = str_starts(mend, RIG_MEND_EVAL) ? str_find(mend, STR(RIG_MEND_TASK)) : SIZE_MAX;
+    if (at == SIZE_MAX) {
+        return (struct str){NULL, 0};
+    }
+    struct str rest = str_slice(mend, at + strlen(RIG_MEND_TASK), mend.n);
+    return str_slice(rest, 0, str_find(rest, STR(" ")));
+}
+
+/* An address that has the task's id as a part of its path is that of all tasks with {task}. */
+static struct str for_all_tasks(struct rig *r, struct str url)
+{
+    struct str task = mended_task(r);
+    struct str part = arena_printf(r->arena, "/%.*s/", STR_FMT(task));
+    size_t at = task.n == 0 ? SIZE_MAX : str_find(url, part);
+    return at == SIZE_MAX
+               ? url
+               : arena_printf(r->arena, "%.*s/{task}/%.*s", STR_FMT(str_slice(url, 0, at)),
+                              STR_FMT(str_slice(url, at + part.n, url.n)));
+}
+
 /* A new run asks as the recorded one did. */
 static void adopt_provider(struct rig *r, struct str uri)
 {
@@ -114,9 +138,9 @@ static void adopt_provider(struct rig *r, struct str uri)
     struct str base = str_slice(path, 0, path.n - strlen(wire_path(format)) - 1);
     if (o->base_url.n == 0 && !str_is(base, endpoint_provider_url(format)) &&
         str_find(uri, STR("REDACTED")) == SIZE_MAX) {
-        note_adopted(
-            r, "--base-url",
-            arena_printf(r->arena, "%.*s%.*s", STR_FMT(base), STR_FMT(str_slice(uri, end, uri.n))));
+        struct str url =
+            arena_printf(r->arena, "%.*s%.*s", STR_FMT(base), STR_FMT(str_slice(uri, end, uri.n)));
+        note_adopted(r, "--base-url", for_all_tasks(r, url));
     }
 }
 
@@ -124,15 +148,20 @@ static void adopt_provider(struct rig *r, struct str uri)
  * what another program recorded: it would be overwritten by what that program does not make. */
 static void complete_mend(struct rig *r)
 {
-    static const char *const verbs[] = {"assay run --mode all", "assay chat --mode all"};
+    static const char *const verbs[] = {"assay run --mode all", "assay chat --mode all",
+                                        RIG_MEND_EVAL};
     struct str *mend = &r->options.mend;
     if (!r->cassette->ours) {
         *mend = STR("");
     }
     for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
         if (r->options.source == EVAL_REPLAY && str_starts(*mend, verbs[i])) {
-            *mend = arena_printf(r->arena, "%s%.*s%.*s", verbs[i], STR_FMT(buf_str(&r->adopted)),
-                                 STR_FMT(str_slice(*mend, strlen(verbs[i]), mend->n)));
+            size_t task = str_find(*mend, STR(RIG_MEND_TASK));
+            size_t at =
+                strcmp(verbs[i], RIG_MEND_EVAL) == 0 && task != SIZE_MAX ? task : strlen(verbs[i]);
+            *mend =
+                arena_printf(r->arena, "%.*s%.*s%.*s", STR_FMT(str_slice(*mend, 0, at)),
+                             STR_FMT(buf_str(&r->adopted)), STR_FMT(str_slice(*mend, at, mend->n)));
         }
     }
 }

@@ -472,6 +472,7 @@ static int run_plan(struct runner *r, struct eval_options *o, struct err *e)
     }
     if (rc == 0) {
         r->report->out = dir.path;
+        r->report->whole = o->task == NULL && o->n_filters == 0 && o->shards == 0;
         r->journal = dir.journal;
         rc = run_trials(r, there != NULL, e);
     }

@@ -7,6 +7,9 @@
 #include "evals/rig.h"
 #include "kernel/drive/files.h"
 
+/* What stands before the command, where a trial has no recording. */
+#define MISS_RECORD "to record it: "
+
 /* ---- what is to be run ---- */
 
 /* A model that tasks are run with. */

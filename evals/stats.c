@@ -14,20 +14,22 @@ static double clamp(double v, double low, double high)
 
 /* ---- one rate, one mean ---- */
 
-struct interval stats_wilson(int64_t passed, int64_t n)
+/* size > 0 need not be whole. */
+static struct interval wilson(double p, double size)
 {
-    assert(passed >= 0 && passed <= n);
-    if (n == 0) {
-        return (struct interval){false, 0, 0};
-    }
-    double size = (double)n, p = (double)passed / size;
     double zz = STATS_Z_975 * STATS_Z_975;
     double middle = p + zz / (2 * size);
     double half = STATS_Z_975 * sqrt(p * (1 - p) / size + zz / (4 * size * size));
     double scale = 1 + zz / size;
-    double low = passed == 0 ? 0 : clamp((middle - half) / scale, 0, 1);
-    double high = passed == n ? 1 : clamp((middle + half) / scale, 0, 1);
+    double low = p <= 0 ? 0 : clamp((middle - half) / scale, 0, 1);
+    double high = p >= 1 ? 1 : clamp((middle + half) / scale, 0, 1);
     return (struct interval){true, low, high};
+}
+
+struct interval stats_wilson(int64_t passed, int64_t n)
+{
+    assert(passed >= 0 && passed <= n);
+    return n == 0 ? (struct interval){false, 0, 0} : wilson((double)passed / (double)n, (double)n);
 }
 
 double stats_mean(const struct cluster *c, size_t n)
@@ -56,14 +58,21 @@ double stats_clustered_error(const struct cluster *c, size_t n)
     return sqrt(squares * (double)n / (double)(n - 1)) / (double)count;
 }
 
-struct interval stats_clustered(const struct cluster *c, size_t n, double low, double high)
+struct interval stats_clustered(const struct cluster *c, size_t n)
 {
-    double mean = stats_mean(c, n), error = stats_clustered_error(c, n);
-    if (error < 0) {
+    double p = stats_mean(c, n), error = stats_clustered_error(c, n);
+    double all = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        all += (double)c[i].n;
+        squares += (double)c[i].n * (double)c[i].n;
+    }
+    if (n == 0) {
         return (struct interval){false, 0, 0};
     }
-    return (struct interval){true, clamp(mean - STATS_Z_975 * error, low, high),
-                             clamp(mean + STATS_Z_975 * error, low, high)};
+    double least = all * all / squares; /* each cluster counts as one value */
+    bool told = error >= 0 && p > 0 && p < 1;
+    double size = !told ? least : error > 0 ? p * (1 - p) / (error * error) : all;
+    return wilson(p, clamp(size, least, all));
 }
 
 /* ---- bootstrap ---- */
@@ -93,11 +102,11 @@ static size_t rank_of(size_t n, size_t per_mille)
     return (n * per_mille + 999) / 1000 - 1;
 }
 
-/* Whether all clusters are the same, so that each mean of some of them is. */
-static bool are_alike(const struct cluster *c, size_t n)
+/* Whether all clusters have the same mean. */
+static bool all_alike(const struct cluster *c, size_t n)
 {
     size_t i = 1;
-    while (i < n && c[i].n == c[0].n && c[i].sum == c[0].sum) {
+    while (i < n && c[i].sum * (double)c[0].n == c[0].sum * (double)c[i].n) {
         i++;
     }
     return i >= n;
@@ -105,12 +114,8 @@ static bool are_alike(const struct cluster *c, size_t n)
 
 struct interval stats_bootstrap(const struct cluster *c, size_t n, uint64_t seed)
 {
-    if (n == 0) {
+    if (all_alike(c, n)) {
         return (struct interval){false, 0, 0};
-    }
-    if (are_alike(c, n)) {
-        double mean = c[0].sum / (double)c[0].n;
-        return (struct interval){true, mean, mean};
     }
     size_t times = STATS_DRAWS_MAX / n;
     times = times > STATS_RESAMPLES       ? STATS_RESAMPLES
@@ -125,6 +130,18 @@ struct interval stats_bootstrap(const struct cluster *c, size_t n, uint64_t seed
     struct interval found = {true, means[rank_of(times, 25)], means[rank_of(times, 975)]};
     free(means);
     return found;
+}
+
+struct interval stats_paired(const struct cluster *c, size_t n, uint64_t seed)
+{
+    if (n == 0) {
+        return (struct interval){false, 0, 0};
+    }
+    double mean = stats_mean(c, n), unseen = wilson(0, (double)n).high;
+    struct interval drawn = stats_bootstrap(c, n, seed);
+    double low = mean - unseen * (mean + 1), high = mean + unseen * (1 - mean);
+    return (struct interval){true, drawn.known && drawn.low < low ? drawn.low : low,
+                             drawn.known && drawn.high > high ? drawn.high : high};
 }
 
 /* ---- several trials ---- */

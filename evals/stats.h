@@ -40,15 +40,28 @@ double stats_mean(const struct cluster *c, size_t n);
  * the factor G/(G-1) of A. C. Cameron, D. L. Miller, J. Human Resources 50 (2015). */
 double stats_clustered_error(const struct cluster *c, size_t n);
 
-/* mean ± 1.96 standard errors, cut to [low, high]; unknown with fewer than two clusters. */
-struct interval stats_clustered(const struct cluster *c, size_t n, double low, double high);
+/* The interval of a rate whose trials hang together by task; sum: those that passed. Wilson's with
+ * the effective sample size p(1−p) / (clustered error)², held between (Σn)² / Σn², where the trials
+ * of a cluster are as one (G clusters of one size: G), and Σn, where they are independent. The
+ * former where the error says nothing: all or none passed, or there is one cluster; unknown with
+ * none. With one trial a cluster it is nearly stats_wilson. Sources: N. Dean, M. Pagano, J. Surv.
+ * Statist. Methodol. 3 (2015); E. L. Korn, B. I. Graubard, Surv. Methodol. 24 (1998); the bounds
+ * are the design effects of L. Kish, Survey Sampling (1965), for a correlation of 1 and of 0. */
+struct interval stats_clustered(const struct cluster *c, size_t n);
 
 /* Percentile bootstrap of the mean: whole clusters are drawn with replacement STATS_RESAMPLES times
  * (fewer, at least STATS_RESAMPLES_MIN, beyond STATS_DRAWS_MAX draws); the interval is the 2.5 and
- * 97.5 percentile (nearest rank) of the means, which is one point where all clusters are the same.
- * Source: B. Efron, R. Tibshirani, An Introduction to the Bootstrap (1993), ch. 13. A paired
- * comparison gives each task's difference as a cluster. */
+ * 97.5 percentile (nearest rank) of the means. Source: B. Efron, R. Tibshirani, An Introduction to
+ * the Bootstrap (1993), ch. 13. Unknown where all clusters have the same mean, or there is but
+ * one: every draw is then the same, which says nothing of how far the mean may be off. */
 struct interval stats_bootstrap(const struct cluster *c, size_t n, uint64_t seed);
+
+/* The change of a rate between two runs; a cluster a task, n 1, its difference from -1 to 1. The
+ * bootstrap's interval, but at least as wide as the tasks allow that were not drawn: of what none
+ * of n tasks did, z²/(n + z²) may do (Wilson's bound for 0 of n), by a difference of -1 or of 1.
+ * Where no task changed that is T. Tango's score interval, Statist. Med. 17 (1998). Unknown for n
+ * 0. */
+struct interval stats_paired(const struct cluster *c, size_t n, uint64_t seed);
 
 /* Whether at least one, or every one, of k trials drawn from n with c passed passes: 1 − C(n−c,k) /
  * C(n,k) and C(c,k) / C(n,k). 1 ≤ k ≤ n, 0 ≤ c ≤ n. Sources: M. Chen et al., "Evaluating Large

@@ -173,20 +173,19 @@ static uint64_t seed_of(const struct trial *t, struct str name)
 /* The command that records anew, for this task and model alone. */
 static struct str mend_task(const struct trial *t)
 {
-    const char *verb = "assay eval ";
+    const char *verb = RIG_MEND_EVAL;
     const char *all = t->o->mend_trial != NULL ? t->o->mend_trial : t->o->mend;
     struct str label = t->item->model->label;
     struct buf mend = {0};
     if (!str_starts(str_of(all), verb)) {
         return str_of(all);
     }
-    buf_fmt(&mend, "%s--task %.*s ", verb, STR_FMT(t->entry.id));
+    buf_addz(&mend, verb);
     if (label.n > 0) {
-        buf_addz(&mend, "--model ");
+        buf_addz(&mend, " --model ");
         text_add_word(&mend, label);
-        buf_char(&mend, ' ');
     }
-    buf_addz(&mend, all + strlen(verb));
+    buf_fmt(&mend, RIG_MEND_TASK "%.*s%s", STR_FMT(t->entry.id), all + strlen(verb));
     struct str made = arena_str(t->arena, buf_str(&mend));
     buf_free(&mend);
     return made;
@@ -322,7 +321,7 @@ static struct str missing_cassette(const struct trial *t, struct arena *arena)
     return arena_printf(arena,
                         "%s is not there, so trial %" PRId64 " of %.*s cannot be replayed%s%.*s",
                         t->cassette, t->item->trial, STR_FMT(t->entry.id),
-                        mend.n == 0 ? "" : "; to record it: ", STR_FMT(mend));
+                        mend.n == 0 ? "" : "; " MISS_RECORD, STR_FMT(mend));
 }
 
 /* A trial that could not be started. */

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PREVIEW_CHARS = 120, RUBRIC_BYTES_MAX = 1 << 16 };
+enum { PREVIEW_CHARS = 120, NUMBERS_SHOWN = 10, RUBRIC_BYTES_MAX = 1 << 16 };
 
 /* ---- loading ---- */
 
@@ -215,13 +215,24 @@ static void say(struct buf *why, const char *what, struct str text)
 struct near {
     struct dec value;
     struct dec within;
+    struct buf *read; /* NULL = nobody asks which numbers there were */
+    size_t n;
 };
+
+static void note_number(struct near *want, struct str number)
+{
+    if (want->read != NULL && want->n++ < NUMBERS_SHOWN) {
+        buf_addz(want->read, want->n == 1 ? "" : ", ");
+        buf_add(want->read, number);
+    }
+}
 
 static bool is_near(void *ctx, struct str number)
 {
-    const struct near *want = ctx;
+    struct near *want = ctx;
     struct dec got;
     struct dec distance;
+    note_number(want, number);
     if (dec_parse(number, &got) != 0 || dec_sub(&got, &want->value, &distance) != 0) {
         return false;
     }
@@ -229,19 +240,51 @@ static bool is_near(void *ctx, struct str number)
     return dec_cmp(&distance, &want->within) <= 0;
 }
 
+/* Whether a comma stands where some write the decimal point: "2,90". */
+static bool has_decimal_comma(struct str s)
+{
+    for (size_t i = 1; i + 1 < s.n; i++) {
+        size_t end = i + 1;
+        if (s.p[i] != ',' || s.p[i - 1] < '0' || s.p[i - 1] > '9') {
+            continue;
+        }
+        while (end < s.n && s.p[end] >= '0' && s.p[end] <= '9') {
+            end++;
+        }
+        bool list = end < s.n && s.p[end] == ',';
+        if (end > i + 1 && end != i + 4 && !list) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which numbers the answer was read to have. */
+static void add_read(struct buf *why, const struct near *want, struct str answer)
+{
+    if (want->n == 0) {
+        buf_addz(why, " (no number was read)");
+        return;
+    }
+    buf_fmt(why, " (read: %.*s%s%s)", STR_FMT(buf_str(want->read)),
+            want->n > NUMBERS_SHOWN ? ", …" : "",
+            has_decimal_comma(answer) ? "; a comma is no decimal point" : "");
+}
+
 static bool test_number(const struct golden_answer *a, struct str answer, struct buf *why)
 {
-    struct near want;
+    struct buf read = {0};
+    struct near want = {.read = why == NULL ? NULL : &read};
     bool parsed = dec_parse(a->value, &want.value) == 0 && dec_parse(a->within, &want.within) == 0;
-    if (parsed && golden_numbers(answer, is_near, &want)) {
-        return true;
-    }
-    if (why != NULL) {
+    bool holds = parsed && golden_numbers(answer, is_near, &want);
+    if (!holds && why != NULL) {
         buf_fmt(why, "expected the number %.*s (within %.*s) in the answer, got ",
                 STR_FMT(a->value), STR_FMT(a->within));
         add_preview(why, answer);
+        add_read(why, &want, answer);
     }
-    return false;
+    buf_free(&read);
+    return holds;
 }
 
 /* The JSON in an answer: the whole of it, or its first fenced block. NULL when there is none. */

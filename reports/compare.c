@@ -107,6 +107,10 @@ static void add_change(struct buf *out, const struct compared_mean *m,
     buf_addz(out, ", change ");
     add(out, m->change, none);
     buf_addz(out, of_change);
+    if (!m->interval.known) {
+        buf_addz(out, " (the same in every task)\n");
+        return;
+    }
     buf_addz(out, " (95% interval ");
     add(out, m->interval.low, none);
     buf_addz(out, " to ");

@@ -110,6 +110,8 @@ static void add_cost(struct buf *out, const struct eval_summary *s, const struct
     buf_addz(out, priced ? "cost a trial " : f->priced ? "cost nothing" : "cost unpriced");
     if (priced) {
         amount_add(out, f->cost, f->currency);
+    }
+    if (priced && f->cost_interval.known) {
         buf_addz(out, " (95% interval ");
         amount_add(out, f->cost_interval.low, (struct str){NULL, 0});
         buf_addz(out, " to ");

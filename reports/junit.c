@@ -150,6 +150,18 @@ static int64_t time_of(const struct eval_report *r)
     return ms;
 }
 
+/* A run that was cut off shall not look as if it had passed. */
+static void add_unfinished(struct buf *out, const struct eval_report *r)
+{
+    if (r->interrupted) {
+        buf_fmt(out,
+                "    <testcase classname=\"assay\" name=\"the run is finished\" time=\"0.000\">\n"
+                "      <error message=\"the run is not finished: %zu trial%s\" "
+                "type=\"not_finished\"/>\n    </testcase>\n",
+                r->n, r->n == 1 ? " is there" : "s are there");
+    }
+}
+
 static void add_counts(struct buf *out, size_t tests, size_t failures, size_t errors)
 {
     buf_fmt(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\"", tests, failures, errors);
@@ -162,7 +174,8 @@ static void add_suite(struct sink *sink, const struct eval_report *r)
     bool several = several_trials(r), models = eval_several_models(r);
     buf_addz(out, "  <testsuite");
     add_attribute(out, "name", str_of(r->out));
-    add_counts(out, r->n, r->summary.failed, r->summary.errors);
+    size_t more = r->interrupted ? 1 : 0;
+    add_counts(out, r->n + more, r->summary.failed, r->summary.errors + more);
     buf_addz(out, " skipped=\"0\"");
     add_time(out, time_of(r));
     if (r->n > 0 && r->rows[0].shared->file != NULL) {
@@ -173,6 +186,7 @@ static void add_suite(struct sink *sink, const struct eval_report *r)
         arena_clear(scratch);
         add_case(sink, r, &r->rows[i], several, models, scratch);
     }
+    add_unfinished(out, r);
     buf_addz(out, "  </testsuite>\n");
     arena_free(scratch);
 }
@@ -183,9 +197,10 @@ void report_junit(struct sink *sink, const struct eval_report *const *runs, size
     size_t tests = 0, failures = 0, errors = 0;
     int64_t ms = 0;
     for (size_t i = 0; i < n; i++) {
-        tests += runs[i]->n;
+        size_t more = runs[i]->interrupted ? 1 : 0;
+        tests += runs[i]->n + more;
         failures += runs[i]->summary.failed;
-        errors += runs[i]->summary.errors;
+        errors += runs[i]->summary.errors + more;
         ms += time_of(runs[i]);
     }
     buf_addz(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"assay\"");

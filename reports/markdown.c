@@ -8,6 +8,7 @@ enum {
     BYTES_MAX = 60000, /* GitHub takes comments of 65,536 characters */
     STORY_CHARS = 1500,
     COMPARED_CHARS = 20000,
+    STORIES_MAX = 1000,
     FENCE_LEAST = 3
 };
 
@@ -86,13 +87,19 @@ static void add_block(struct buf *out, struct str s, size_t max_chars)
 static void add_headline(struct buf *out, const struct eval_report *const *runs, size_t n)
 {
     size_t passed = 0, failed = 0, errors = 0;
+    bool whole = true;
     for (size_t i = 0; i < n; i++) {
+        whole = whole && !runs[i]->interrupted;
         passed += runs[i]->summary.passed;
         failed += runs[i]->summary.failed;
         errors += runs[i]->summary.errors;
     }
-    buf_fmt(out, "### assay: %s, %zu of %zu passed", failed + errors == 0 ? "passed" : "failed",
+    buf_fmt(out, "### assay: %s, %zu of %zu passed",
+            failed + errors > 0 ? "failed"
+            : whole             ? "passed"
+                                : "not finished",
             passed, passed + failed);
+    buf_addz(out, !whole && failed + errors > 0 ? ", not finished" : "");
     if (errors > 0) {
         buf_addz(out, ", ");
         count_add(out, (int64_t)errors, "error");
@@ -128,22 +135,25 @@ static void add_row(struct buf *out, const struct eval_report *r)
     arena_free(arena);
 }
 
-static void add_story(struct sink *sink, const struct eval_report *r, const struct eval_row *row,
-                      bool several, struct arena *scratch)
+static void add_story(struct sink *sink, const struct alike *a, size_t n, bool several,
+                      struct arena *scratch)
 {
+    const struct eval_report *r = a->report;
     struct buf *out = &sink->text;
     struct eval_trial details;
     const struct eval_trial *t = &details;
     if (sink->code == 0) {
-        sink->code = eval_details(r, row, scratch, &details, &sink->error);
+        sink->code = eval_details(r, a->rows[n], scratch, &details, &sink->error);
     }
     if (sink->code != 0) {
         return;
     }
-    struct buf text = {0};
+    struct buf text = {0}, trials = {0};
     buf_addz(out, "**");
     add_plain(out, t->task);
-    if (several) {
+    alike_add_trials(&trials, a, n);
+    buf_add(out, buf_str(&trials));
+    if (several && trials.n == 0) {
         buf_fmt(out, " trial %" PRId64, t->trial);
     }
     buf_addz(out, "**");
@@ -161,21 +171,58 @@ static void add_story(struct sink *sink, const struct eval_report *r, const stru
         }
     }
     buf_addz(&text, text.n > 0 && t->problem.n > 0 ? "\n" : "");
-    buf_add(&text, t->problem);
+    alike_add_problem(&text, a, t, scratch);
     if (eval_ran(t)) {
         buf_fmt(&text, "\nassay trace show %s/%.*s", r->out, STR_FMT(t->trace));
     }
-    add_block(out, buf_str(&text), STORY_CHARS);
+    buf_char(&text, '\n');
+    alike_add_others(&text, a, n);
+    add_block(out, str_trim(buf_str(&text)), STORY_CHARS);
     buf_char(out, '\n');
     buf_free(&text);
+    buf_free(&trials);
+}
+
+/* The first trials with this outcome. */
+static void find_stories(struct sink *sink, const struct eval_report *r, enum eval_outcome outcome,
+                         struct arena *arena, struct alike *out)
+{
+    const struct eval_row **rows = arena_array(arena, STORIES_MAX, sizeof *rows);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n && n < STORIES_MAX; i++) {
+        if (r->rows[i].outcome == outcome) {
+            rows[n++] = &r->rows[i];
+        }
+    }
+    if (sink->code == 0) {
+        sink->code = alike_find(r, rows, n, arena, out, &sink->error);
+    }
+}
+
+/* How many trials are told of. */
+static size_t add_stories(struct sink *sink, const struct alike *a)
+{
+    bool several = several_trials(a->report);
+    struct arena *scratch = arena_new();
+    size_t told = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        if (!alike_is_told(a, i)) {
+            told++;
+        } else if (sink->text.n < BYTES_MAX) {
+            arena_clear(scratch);
+            add_story(sink, a, i, several, scratch);
+            told++;
+        }
+    }
+    arena_free(scratch);
+    return told;
 }
 
 /* The failures, then the errors, of one run, folded. */
 static void add_folded(struct sink *sink, const struct eval_report *r, enum eval_outcome outcome)
 {
     struct buf *out = &sink->text;
-    size_t n = outcome == EVAL_FAIL ? r->summary.failed : r->summary.errors, shown = 0;
-    bool several = several_trials(r);
+    size_t n = outcome == EVAL_FAIL ? r->summary.failed : r->summary.errors, shown;
     if (n == 0) {
         return;
     }
@@ -183,15 +230,18 @@ static void add_folded(struct sink *sink, const struct eval_report *r, enum eval
             outcome == EVAL_FAIL ? "failed" : "with errors");
     add_plain(out, str_of(r->out));
     buf_addz(out, "</summary>\n\n");
-    struct arena *scratch = arena_new();
-    for (size_t i = 0; i < r->n && out->n < BYTES_MAX; i++) {
-        if (r->rows[i].outcome == outcome) {
-            arena_clear(scratch);
-            add_story(sink, r, &r->rows[i], several, scratch);
-            shown++;
-        }
+    struct arena *arena = arena_new();
+    struct alike a = {.n = 0};
+    find_stories(sink, r, outcome, arena, &a);
+    shown = add_stories(sink, &a);
+    struct buf commands = {0};
+    alike_add_commands(&commands, &a, a.n < n);
+    if (commands.n > 0) {
+        add_block(out, str_trim(buf_str(&commands)), STORY_CHARS);
+        buf_char(out, '\n');
     }
-    arena_free(scratch);
+    buf_free(&commands);
+    arena_free(arena);
     if (shown < n) {
         buf_fmt(out, "and %zu more\n\n", n - shown);
     }

@@ -65,6 +65,40 @@ void costs_add(struct buf *out, const struct eval_summary *s);
  * where there are several; without what is not known. */
 void figures_add(struct buf *out, const struct eval_report *r);
 
+/* A trial of which something is told. */
+struct story {
+    uint64_t key;
+    size_t first; /* the first that tells the same, itself where none does before it */
+    bool missed;
+    struct str begin, end; /* of the command that records it anew (struct eval_miss) */
+};
+
+/* Some trials of a run, told once where several have the same story: trials of one task that failed
+ * alike, and all those that missed a recording for the same reason. */
+struct alike {
+    const struct eval_report *report;
+    const struct eval_row *const *rows;
+    struct story *stories; /* n */
+    size_t n;
+    size_t missed; /* tasks */
+};
+
+/* Fills *out, in arena; views of rows. Errors as eval_details. */
+int alike_find(const struct eval_report *r, const struct eval_row *const *rows, size_t n,
+               struct arena *arena, struct alike *out, struct err *e) MUST_CHECK;
+/* Whether story i is told; where not, an earlier one is told for it. */
+bool alike_is_told(const struct alike *a, size_t i);
+/* Appends " (trials 1, 2 and 3)" where several trials of its task are told together. */
+void alike_add_trials(struct buf *out, const struct alike *a, size_t i);
+/* Appends the problem of a trial, without the command of a miss where one for all stands below. */
+void alike_add_problem(struct buf *out, const struct alike *a, const struct eval_trial *t,
+                       struct arena *scratch);
+/* Appends a line with the other tasks that story i is told for, if there are any. */
+void alike_add_others(struct buf *out, const struct alike *a, size_t i);
+/* Appends a line with the command that records anew what is missing, where several tasks missed;
+ * more: there are misses that a does not hold. */
+void alike_add_commands(struct buf *out, const struct alike *a, bool more);
+
 /* Appends what a comparison comes to, in one line without its newline. */
 void verdict_add(struct buf *out, const struct comparison_result *c);
 

@@ -246,10 +246,12 @@ static void add_rows(struct buf *out, const struct eval_report *r, bool color)
 
 /* ---- why ---- */
 
-static void add_reasons(struct buf *out, const struct eval_report *r, const struct eval_trial *t)
+static void add_reasons(struct buf *out, const struct alike *a, size_t i,
+                        const struct eval_trial *t, struct arena *scratch)
 {
-    for (size_t i = 0; i < t->verdict.n_checks; i++) {
-        const struct eval_check *c = &t->verdict.checks[i];
+    struct buf problem = {0}, others = {0};
+    for (size_t k = 0; k < t->verdict.n_checks; k++) {
+        const struct eval_check *c = &t->verdict.checks[k];
         if (!c->passed) {
             buf_addz(out, "  ");
             line_add(out, c->name);
@@ -257,41 +259,52 @@ static void add_reasons(struct buf *out, const struct eval_report *r, const stru
             block_add(out, c->message, 4, MESSAGE_CHARS);
         }
     }
-    if (t->problem.n > 0) {
-        block_add(out, t->problem, 2, MESSAGE_CHARS);
+    alike_add_problem(&problem, a, t, scratch);
+    if (problem.n > 0) {
+        block_add(out, buf_str(&problem), 2, MESSAGE_CHARS);
     }
     if (eval_ran(t) && t->verdict.outcome != EVAL_PASS) {
         struct buf path = {0};
-        buf_fmt(&path, "%s/%.*s", r->out, STR_FMT(t->trace));
+        buf_fmt(&path, "%s/%.*s", a->report->out, STR_FMT(t->trace));
         buf_addz(out, "  assay trace show ");
         word_add(out, buf_str(&path));
         buf_char(out, '\n');
         buf_free(&path);
     }
+    alike_add_others(&others, a, i);
+    if (others.n > 0) {
+        block_add(out, buf_str(&others), 2, 0);
+    }
+    buf_free(&problem);
+    buf_free(&others);
 }
 
-static void add_story(struct sink *sink, const struct eval_report *r, const struct eval_row *row,
-                      struct str name, bool color, struct arena *scratch)
+static void add_story(struct sink *sink, const struct alike *a, size_t i, bool several, bool color,
+                      struct arena *scratch)
 {
-    struct buf *out = &sink->text;
+    const struct eval_row *row = a->rows[i];
+    struct buf *out = &sink->text, trials = {0};
     struct eval_trial t;
     enum eval_outcome outcome = (enum eval_outcome)row->outcome;
     if (sink->code == 0) {
-        sink->code = eval_details(r, row, scratch, &t, &sink->error);
+        sink->code = eval_details(a->report, row, scratch, &t, &sink->error);
     }
     if (sink->code != 0) {
         return;
     }
     buf_char(out, '\n');
     paint_add(out, str_of(eval_outcome_name(outcome)), outcome_paint(outcome), color);
-    buf_fmt(out, " %.*s", STR_FMT(name));
+    alike_add_trials(&trials, a, i);
+    struct str name = task_name(row, several && trials.n == 0, scratch);
+    buf_fmt(out, " %.*s%.*s", STR_FMT(name), STR_FMT(buf_str(&trials)));
+    buf_free(&trials);
     if (row->shared->file != NULL) {
         buf_addz(out, " (");
         line_add(out, str_of(row->shared->file));
         buf_fmt(out, ":%" PRIu32 ")", row->line);
     }
     buf_addz(out, outcome == EVAL_PASS ? ", but\n" : "\n");
-    add_reasons(out, r, &t);
+    add_reasons(out, a, i, &t, scratch);
 }
 
 static void add_stories(struct sink *out, const struct eval_report *r, bool color)
@@ -299,10 +312,18 @@ static void add_stories(struct sink *out, const struct eval_report *r, bool colo
     struct arena *arena = arena_new(), *scratch = arena_new();
     bool several = several_trials(r);
     struct chosen c = choose_stories(r, arena);
-    for (size_t i = 0; sink_ease(out) && i < c.n; i++) {
-        arena_clear(scratch);
-        add_story(out, r, c.rows[i], task_name(c.rows[i], several, scratch), color, scratch);
+    struct alike a = {.n = 0};
+    if (out->code == 0) {
+        out->code = alike_find(r, c.rows, c.n, arena, &a, &out->error);
     }
+    for (size_t i = 0; sink_ease(out) && i < a.n; i++) {
+        if (alike_is_told(&a, i)) {
+            arena_clear(scratch);
+            add_story(out, &a, i, several, color, scratch);
+        }
+    }
+    buf_addz(&out->text, a.missed > 1 ? "\n" : "");
+    alike_add_commands(&out->text, &a, c.left > 0);
     if (c.left > 0) {
         buf_fmt(&out->text, "\n… and why %zu more did not pass or were warned of: ", c.left);
         line_add(&out->text, str_of(results_name(r)));

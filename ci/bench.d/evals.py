@@ -8,7 +8,7 @@ import shutil
 TASKS = (1000, 10000)
 MANY = 100000
 BFCL = ("simple_python", "multiple", "parallel", "parallel_multiple", "irrelevance")
-BFCL_REPEATS = 20
+BFCL_REPEATS = 10
 NAME, ARGUMENTS, RESULT, ANSWER = "get_order_status", '{"order_id":"123"}', '{"status":"shipped"}', "It has been shipped."
 PARAMETERS = {"type": "object", "properties": {"order_id": {"type": "string", "description": "The number of the order."}},
               "required": ["order_id"], "additionalProperties": False}
@@ -130,26 +130,38 @@ def sizes(row, once, sets):
 
 # ---- BFCL ----
 
+def json_lines(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def numbered(rows):
+    """A line each, with an id of its own: a result that stands twice is refused."""
+    return "".join(json.dumps({**row, "id": f"{row['id']}#{i}"}) + "\n" for i, row in enumerate(rows))
+
+
 def bfcl_results(corpus, scratch, category, output):
-    """The results of all models with that kind of output, once and often; how many they are, and whether dots became
-    underscores in their names (of calls: the models for which they did)."""
+    """The results of all models with that kind of output several times, each with a question and an answer of its own,
+    and the first of them alone; how many they are (of calls: the models for which dots became underscores)."""
     with open(os.path.join(corpus, "bfcl/models.json"), encoding="utf-8") as f:
         models = json.load(f)
     calls = output == "calls"
     names = sorted(m for m, about in models.items()
                    if (about["output"] == "function_calls") == calls and about["underscore_to_dot"] == calls)
-    lines = []
-    for name in names:
-        with open(os.path.join(corpus, "bfcl/results", name, category + ".jsonl"), encoding="utf-8") as f:
-            lines += [line.strip() + "\n" for line in f if line.strip()]
-    write(scratch, "once.jsonl", "".join(lines))
-    write(scratch, "often.jsonl", "".join(lines) * BFCL_REPEATS)
-    return len(lines)
+    results = [row for name in names
+               for row in json_lines(os.path.join(corpus, "bfcl/results", name, category + ".jsonl"))] * BFCL_REPEATS
+    write(scratch, "once.jsonl", numbered(results[:1]))
+    write(scratch, "often.jsonl", numbered(results))
+    for kind in ("questions", "answers"):
+        if kind == "questions" or category != "irrelevance":
+            of = {row["id"]: row for row in json_lines(os.path.join(corpus, "bfcl", kind, category + ".jsonl"))}
+            write(scratch, kind + ".jsonl", numbered(of[row["id"]] for row in results))
+    return len(results)
 
 
-def bfcl_command(assay, corpus, scratch, category, output, results):
-    answers = [] if category == "irrelevance" else ["--answers", os.path.join(corpus, f"bfcl/answers/{category}.jsonl")]
-    return [assay, "score", "bfcl", "--questions", os.path.join(corpus, f"bfcl/questions/{category}.jsonl"), *answers,
+def bfcl_command(assay, scratch, category, output, results):
+    answers = [] if category == "irrelevance" else ["--answers", os.path.join(scratch, "answers.jsonl")]
+    return [assay, "score", "bfcl", "--questions", os.path.join(scratch, "questions.jsonl"), *answers,
             "--results", os.path.join(scratch, results), "--category", category, "--output", output,
             *(["--underscore-to-dot"] if output == "calls" else [])]
 
@@ -157,8 +169,8 @@ def bfcl_command(assay, corpus, scratch, category, output, results):
 def bfcl_entry(in_turn, assay, corpus, scratch, category, output, rounds):
     """Microseconds of CPU for one more result: its line read, its calls decoded, its verdicts."""
     n = bfcl_results(corpus, scratch, category, output)
-    best = in_turn({r: bfcl_command(assay, corpus, scratch, category, output, r + ".jsonl") for r in ("once", "often")}, rounds)
-    return n, (best["often"].cpu - best["once"].cpu) * 1000 / ((BFCL_REPEATS - 1) * n)
+    best = in_turn({r: bfcl_command(assay, scratch, category, output, r + ".jsonl") for r in ("once", "often")}, rounds)
+    return n, (best["often"].cpu - best["once"].cpu) * 1000 / (n - 1)
 
 
 def bfcl(row, in_turn, assay, corpus, scratch, rounds):

@@ -24,7 +24,7 @@ static void planted(void)
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "40 tasks compared, 38 pass in both\nregressed: 2\n  t7  1/1 → 0/1\n"
                  "      call 1: get_price.args.sku: \"A-1\", now \"A1\"\n  t23 ");
-    CHECK_OUT(r, "success 100.0% → 95.0%, change -5.0 points (95% interval -12.5 to 0.0)");
+    CHECK_OUT(r, "success 100.0% → 95.0%, change -5.0 points (95% interval -13.3 to 4.2)");
     CHECK_OUT(r, "2 of 40 tasks fell, 0 rose: exact McNemar p 0.250000 for worse, 0.500000");
     CHECK_OUT(r, "tag odd: 2 of 20 fell, 0 rose, p 0.500000, 1.000000 by Holm over 2 tags");
     CHECK_OUT(r, "not enough evidence: 122 tasks would be needed to see a fall by 5.0 points, 40");
@@ -128,6 +128,27 @@ static const char *made_run(const char *lines, int trials)
     "\",\"status\":\"completed\",\"scores\":{},\"checks\":[],\"calls\":[],\"answer\":null,"        \
     "\"steps\":1,\"usage\":{},\"cost_nano\":null,\"latency_ms\":5,\"trace\":\"traces/x.jsonl\"}\n"
 
+#define ERROR_LINE(task)                                                                           \
+    "{\"task\":\"" task "\",\"trial\":1,\"model\":\"m\",\"outcome\":\"error\",\"status\":"         \
+    "\"model_error\",\"scores\":{},\"checks\":[],\"calls\":[{\"name\":\"f\",\"arguments\":\"{}\"," \
+    "\"step\":1}],\"answer\":null,\"steps\":1,\"usage\":{},\"cost_nano\":null,\"latency_ms\":5,"   \
+    "\"trace\":\"traces/x.jsonl\",\"problem\":\"the endpoint answered 500\"}\n"
+
+/* What ended in an error has no calls to compare: the error is told. */
+static void errors(void)
+{
+    const char *good = made_run(LINE("a", "1", "pass") LINE("b", "1", "pass"), 2);
+    const char *bad = made_run(LINE("a", "1", "pass") ERROR_LINE("b"), 2);
+    const struct ran *r = ASSAY("compare", good, bad);
+    CHECK_OUT(r, "not scored in one of them: 1\n  b  1/1 → error\n"
+                 "      now an error: the endpoint answered 500\n");
+    r = ASSAY("compare", bad, good);
+    CHECK_OUT(r, "  b  error → 1/1\n      was an error: the endpoint answered 500\n");
+    r = ASSAY("compare", bad, bad);
+    CHECK_OUT(r, "  b  error → error\n      was an error: the endpoint answered 500\n"
+                 "      now an error: the endpoint answered 500\n");
+}
+
 static void kinds(void)
 {
     static const char base[] =
@@ -226,11 +247,42 @@ static void unfinished(void)
     CHECK_OUT(r, "regressed: 1\n  b ");
 }
 
+/* Gates do not hold on what is not there: 1 of 18 trials passed, and the job was killed. */
+static void unfinished_gates(void)
+{
+    const char *good = made_run(LINE("a", "1", "pass") LINE("b", "1", "pass"), 2);
+    const char *cut = path_of("%s", testing_dir());
+    write_text(cut, "manifest.json", "{\"version\":1,\"sets\":[],\"trials\":18}");
+    write_text(cut, "trials.jsonl", LINE("b", "1", "pass"));
+    const struct ran *r = ASSAY("compare", good, cut, "--gate", "success>=0.9");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "passes, it is 1");
+    CHECK_OUT(r, path_of("\ngate: %s is not finished: 1 of 18 trials, and no results.jsonl; this "
+                         "fails (--unfinished pass "
+                         "would not)\n",
+                         cut));
+    r = ASSAY("compare", good, cut, "--gate", "success>=0.9", "--json");
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "{\"gate\":\"finished\",\"verdict\":\"fail\",\"passed\":false,");
+    CHECK_STATUS(ASSAY("compare", good, cut, "--gate", "success>=0.9", "--unfinished", "pass"), 0);
+    CHECK_STATUS(ASSAY("compare", cut, good, "--gate", "success>=0.9"), 0);
+    CHECK_STATUS(ASSAY("compare", good, cut, "--unfinished", "maybe"), 2);
+    r = ASSAY("report", cut, "--format", "junit");
+    CHECK_OUT(r, "tests=\"2\" failures=\"0\" errors=\"1\"");
+    CHECK_OUT(r, "<error message=\"the run is not finished: 1 trial is there\"");
+    r = ASSAY("report", cut, "--format", "markdown");
+    CHECK_OUT(r, "### assay: not finished, 1 of 1 passed\n");
+    r = ASSAY("report", cut, "--format", "json");
+    CHECK_OUT(r, "\"interrupted\":true");
+}
+
 TESTS(compare, {"compare_shows_a_planted_regression", planted},
       {"compare_does_not_take_noise_for_a_change", noise},
       {"compare_is_sure_of_what_is_more_than_chance", certain},
       {"compare_json_is_one_object", json}, {"gates_decide_the_exit_status", gates},
       {"compare_tells_kinds_of_change_apart", kinds},
+      {"compare_tells_the_error_of_what_is_not_scored", errors},
       {"compare_rules_a_fall_out_with_enough_tasks", enough},
       {"compare_refuses_what_is_no_run", bad_runs},
-      {"compare_reads_a_run_that_was_cut_off", unfinished})
+      {"compare_reads_a_run_that_was_cut_off", unfinished},
+      {"compare_gates_fail_on_a_run_that_was_cut_off", unfinished_gates})

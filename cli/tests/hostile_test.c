@@ -109,18 +109,23 @@ static void empty_gates(void)
 {
     static const struct {
         const char *gate, *part;
-    } cases[] = {{"success>=95", "holds always or never: success is from 0 to 1 (95% is 0.95)"},
-                 {"success>=-1", "from 0 to 1"},
-                 {"pass@2>1.01", "pass@K is from 0 to 1"},
-                 {"worse_p>=5", "from 0 to 1"},
-                 {"success_drop<=2", "success_drop is from -1 to 1 (5 points are 0.05)"},
-                 {"errors>=-1", "errors is never below 0"},
-                 {"cost_usd>-0.5", "never below 0"},
-                 {"pass@0>=0.5", "pass@K wants for K how many trials of a task, 1 to 1000000"},
-                 {"pass@>=0.5", "as in 'pass@3>=0.8', got \"pass@\""},
-                 {"pass^1.6>=0.5", "pass^K wants"},
-                 {"pass^1e1>=0.5", "pass^K wants"},
-                 {"pass@99999999999999999999>=0.5", "pass@K wants"}};
+    } cases[] = {
+        {"success>=95%", "--gate 'success>=95%': shares are from 0 to 1, for 95% write 0.95"},
+        {"success_drop<= 5 %", "for 5% write 0.05"},
+        {"steps<=95%", "--gate wants METRIC OP NUMBER"},
+        {"success>=%", "--gate wants METRIC OP NUMBER"},
+        {"success>=95", "holds always or never: success is from 0 to 1 (95% is 0.95)"},
+        {"success>=-1", "from 0 to 1"},
+        {"pass@2>1.01", "pass@K is from 0 to 1"},
+        {"worse_p>=5", "from 0 to 1"},
+        {"success_drop<=2", "success_drop is from -1 to 1 (5 points are 0.05)"},
+        {"errors>=-1", "errors is never below 0"},
+        {"cost_usd>-0.5", "never below 0"},
+        {"pass@0>=0.5", "pass@K wants for K how many trials of a task, 1 to 1000000"},
+        {"pass@>=0.5", "as in 'pass@3>=0.8', got \"pass@\""},
+        {"pass^1.6>=0.5", "pass^K wants"},
+        {"pass^1e1>=0.5", "pass^K wants"},
+        {"pass@99999999999999999999>=0.5", "pass@K wants"}};
     const char *base = forty_run(none, 0);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct ran *r = ASSAY("compare", base, base, "--gate", cases[i].gate);

@@ -39,7 +39,7 @@ static void few_files(void)
                            "--trials 70 --jobs 70 --verbose --out %s/run",
                            assay, set, testing_dir()));
     CHECK_STATUS(r, 4);
-    CHECK_ERR(r, "67 sessions in flight, not 70: the limit on open files is 300 (ulimit -n)");
+    CHECK_ERR(r, "51 sessions in flight, not 70: the limit on open files is 300 (ulimit -n)");
 }
 
 /* Each is refused in one line, which never shows a value. */

@@ -135,7 +135,7 @@ static void one_of_them(void)
     CHECK_STATUS(r, 3);
     CHECK_OUT(r, "_n/b.yaml is not there");
     CHECK_OUT(r,
-              path_of("to record it: assay eval --task b --model .n --mode all %s --record", set));
+              path_of("to record it: assay eval --mode all --model .n --task b %s --record", set));
 }
 
 /* Scripts name their models: --model says others, each of which plays all tasks. */
@@ -190,6 +190,7 @@ static void no_model(void)
     const struct ran *r = ASSAY("eval", set, "--out", path_of("%s/out", dir));
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "no model is named: give --model NAME, set MODEL, or name the models");
+    CHECK_ERR(r, ". --replay DIR needs none, nor does --fake, which lets the tasks' scripts play");
     r = ASSAY("eval", set, "--model", "", "--out", path_of("%s/out", dir));
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "--model wants a value");

@@ -183,7 +183,7 @@ static void rubric_added(void)
         ASSAY("eval", set, "--judge", "gpt-4.1-mini", "--replay", tapes, "--out", out);
     CHECK_STATUS(r, 3);
     CHECK_OUT(r, "1 passed, 0 failed, 2 errors");
-    CHECK_OUT(r, "to record it anew: assay eval --task date");
+    CHECK_OUT(r, "to record what is missing: assay eval --mode all --model gpt-4.1 --base-url ");
     CHECK_OUT(r, "with --mode new_episodes in place of --mode all only the judge is asked");
     SERVE(&s, "--script",
           write_text(testing_dir(), "judge.script.yaml", "version: 1\nrules:\n" RULES));

@@ -9,23 +9,34 @@
     "\":{\"type\":\"" type "\"}},\"required\":[\"" parameter "\"]}}"
 
 static const char questions[] = "{\"id\":\"p0\",\"question\":[],\"function\":[" FUNCTION(
-    "a.f", "x", "integer") "]}\n"
-                           "{\"id\":\"p1\",\"question\":[],\"function\":[" FUNCTION(
-                               "a.f", "x",
-                               "integer") "]}\n"
-                                          "{\"id\":\"p2\",\"question\":[],\"function\":[" FUNCTION(
-                                              "a.f", "x", "number") "]}\n";
+    "a.f", "x",
+    "integer") "]}\n"
+               "{\"id\":\"p1\",\"question\":[],\"function\":[" FUNCTION(
+                   "a.f", "x",
+                   "integer") "]}\n"
+                              "{\"id\":\"p2\",\"question\":[],\"function\":[" FUNCTION(
+                                  "a.f", "x",
+                                  "number") "]}\n"
+                                            "{\"id\":\"p3\",\"question\":[],\"function\":"
+                                            "[" FUNCTION("a.f", "x",
+                                                         "integer") "]}\n"
+                                                                    "{\"id\":\"p4\",\"question\":[]"
+                                                                    ",\"function\":[" FUNCTION(
+                                                                        "a.f", "x",
+                                                                        "integer") "]}\n";
 static const char answers[] =
     "{\"id\":\"p0\",\"ground_truth\":[{\"a.f\":{\"x\":[1]}}]}\n"
     "{\"id\":\"p1\",\"ground_truth\":[{\"a.f\":{\"x\":[1,2]}},{\"a.f\":{\"x\":[1]}}]}\n"
-    "{\"id\":\"p2\",\"ground_truth\":[{\"a.f\":{\"x\":[1.5]}}]}\n";
+    "{\"id\":\"p2\",\"ground_truth\":[{\"a.f\":{\"x\":[1.5]}}]}\n"
+    "{\"id\":\"p3\",\"ground_truth\":[{\"a.f\":{\"x\":[1]}}]}\n"
+    "{\"id\":\"p4\",\"ground_truth\":[{\"a.f\":{\"x\":[1]}}]}\n";
 static const char texts[] = "{\"id\":\"p0\",\"result\":\"[a.f(x=1)]\"}\n"
                             "{\"id\":\"p1\",\"result\":\"a.f(x=1), a.f(x=2)\"}\n"
                             "{\"id\":\"p2\",\"result\":\"a.f(x=1.5)\"}\n";
 static const char calls[] =
     "{\"id\":\"p0\",\"result\":[{\"a_f\":\"{\\\"x\\\": 1}\"}]}\n"
-    "{\"id\":\"p0\",\"result\":\"I would call a_f(x=1).\"}\n"
-    "{\"id\":\"p0\",\"calls\":[{\"name\":\"a_f\",\"arguments\":{\"x\":2}}]}\n";
+    "{\"id\":\"p3\",\"result\":\"I would call a_f(x=1).\"}\n"
+    "{\"id\":\"p4\",\"calls\":[{\"name\":\"a_f\",\"arguments\":{\"x\":2}}]}\n";
 
 /* A folder with the files of this test. */
 static const char *folder(void)
@@ -63,8 +74,8 @@ static void calls_with_dots(void)
     CHECK_TEXT(
         r->out,
         "{\"id\":\"p0\",\"valid\":true,\"error_type\":null}\n"
-        "{\"id\":\"p0\",\"valid\":false,\"error_type\":\"ast_decoder:decoder_failed\"}\n"
-        "{\"id\":\"p0\",\"valid\":false,\"error_type\":\"value_error:others\"}\n"
+        "{\"id\":\"p3\",\"valid\":false,\"error_type\":\"ast_decoder:decoder_failed\"}\n"
+        "{\"id\":\"p4\",\"valid\":false,\"error_type\":\"value_error:others\"}\n"
         "{\"category\":\"simple_python\",\"total\":3,\"correct\":1,\"accuracy\":0.333333}\n");
 }
 
@@ -178,7 +189,21 @@ static void bad_usage(void)
     CHECK_ERR(r, "--output wants calls or text");
 }
 
-TESTS(score, {"score_bfcl_gives_official_verdicts_of_texts", texts_as_json},
+/* A result that stands twice would count twice. */
+static void twice(void)
+{
+    const struct program_options o = {.dir = folder()};
+    write_text(o.dir, "twice.jsonl", path_of("%s%s", texts, texts));
+    const struct ran *r =
+        ASSAY_WITH(&o, "score", "bfcl", "--questions", "questions.jsonl", "--answers",
+                   "answers.jsonl", "--results", "twice.jsonl", "--category", "parallel");
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "twice.jsonl:4:1: the id \"p0\" stands in line 1 already: expected one result of "
+                 "each question");
+}
+
+TESTS(score, {"score_refuses_a_result_that_stands_twice", twice},
+      {"score_bfcl_gives_official_verdicts_of_texts", texts_as_json},
       {"score_bfcl_takes_calls_and_underscores_for_dots", calls_with_dots},
       {"score_bfcl_explains_where_the_checker_is_at_fault", explains},
       {"score_bfcl_takes_unreadable_calls_for_calls", unreadable_is_no_abstention},

@@ -51,10 +51,74 @@ static void clustered(void)
     near(stats_clustered_error(uneven, 5), 0.7280287842416305, 1e-12);
     near(stats_clustered_error(single, 5), 2.727636339397171, 1e-12); /* scipy.stats.sem */
     CU_ASSERT(stats_clustered_error(single, 1) < 0);
-    CU_ASSERT_FALSE(stats_clustered(single, 1, 0, 1).known);
-    struct interval v = stats_clustered(four, 4, 0, 1);
-    near(v.low, 7.0 / 12 - 1.959963984540054 * 0.20971762320196535, 1e-12);
-    near(v.high, 0.994372, 1e-6);
+}
+
+/* The errors by OLS with cov_type="cluster" and the factor G/(G-1), the intervals by
+ * proportion_confint(p * n, n, method="wilson") with n as stats.h says: 5.526, 17.286 (all passed
+ * or none: 22²/28), 12.814, 6 (no task differs: as if independent), 40 (39 by the error, one trial
+ * a task) and 11.644. */
+static void clustered_rates(void)
+{
+    static const struct cluster four[] = {{2, 3}, {0, 3}, {3, 3}, {2, 3}};
+    static const struct cluster ten[] = {{5, 5}, {4, 5}, {5, 5}, {5, 5}, {3, 5},
+                                         {5, 5}, {5, 5}, {0, 5}, {5, 5}, {5, 5}};
+    static const struct cluster even[] = {{1, 2}, {1, 2}, {1, 2}};
+    static const struct cluster uneven[] = {{40, 40}, {0, 1}, {1, 1}, {0, 1}};
+    static struct cluster good[20], bad[20], single[40];
+    for (size_t i = 0; i < 40; i++) {
+        single[i] = (struct cluster){i < 38 ? 1 : 0, 1};
+    }
+    for (size_t i = 0; i < 20; i++) {
+        good[i] = i == 0 ? (struct cluster){3, 3} : (struct cluster){1, 1};
+        bad[i] = (struct cluster){0, i == 0 ? 3 : 1};
+    }
+    const struct {
+        const struct cluster *c;
+        size_t n;
+        double low, high;
+    } cases[] = {{four, 4, 0.23161075832550654, 0.8667106328167649},
+                 {good, 20, 0.8181744996670229, 1},
+                 {bad, 20, 0, 0.1818255003329771},
+                 {ten, 10, 0.5688387366805099, 0.9543201253701716},
+                 {even, 3, 0.18761630648265054, 0.8123836935173494},
+                 {single, 40, 0.8349612263085903, 0.9861793326138516},
+                 {uneven, 4, 0.6871814935727037, 0.9947999555978214},
+                 {four, 1, 0.0941860151055801, 0.9746637563534989}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct interval v = stats_clustered(cases[i].c, cases[i].n);
+        CU_ASSERT(v.known);
+        near(v.low, cases[i].low, 1e-12);
+        near(v.high, cases[i].high, 1e-12);
+    }
+    CU_ASSERT_FALSE(stats_clustered(NULL, 0).known);
+}
+
+/* Where no task changed: proportion_confint(0, n, method="wilson"), both ways. Half of the tasks
+ * one up and half one down: the bootstrap's, 0 ± 1.96 × 1/√100 or so. */
+static void paired(void)
+{
+    static struct cluster none[200], one[200], half[100], all[10];
+    for (size_t i = 0; i < 200; i++) {
+        none[i] = (struct cluster){0, 1};
+        one[i] = (struct cluster){i == 0 ? -1 : 0, 1};
+        half[i % 100] = (struct cluster){i % 2 == 0 ? 1 : -1, 1};
+        all[i % 10] = (struct cluster){-1, 1};
+    }
+    struct interval v = stats_paired(none, 200, 1);
+    near(v.low, -0.01884532637726658, 1e-12);
+    near(v.high, 0.01884532637726658, 1e-12);
+    v = stats_paired(none, 2, 1);
+    near(v.high, 0.657619772493347, 1e-12);
+    v = stats_paired(one, 200, 1); /* Tango's is -0.0278 to 0.0139 */
+    near(v.low, -0.005 - 0.01884532637726658 * 0.995, 1e-12);
+    near(v.high, -0.005 + 0.01884532637726658 * 1.005, 1e-12);
+    v = stats_paired(half, 100, 1);
+    near(v.low, -0.196, 0.03);
+    near(v.high, 0.196, 0.03);
+    v = stats_paired(all, 10, 1);
+    near(v.low, -1, 0);
+    near(v.high, -1 + 2 * 0.2775327998628892, 1e-12);
+    CU_ASSERT_FALSE(stats_paired(NULL, 0, 1).known);
 }
 
 /* scipy.stats.bootstrap(method="percentile", n_resamples=100000) gives 8.833333 to 16.416667. Of
@@ -73,11 +137,8 @@ static void bootstrap(void)
     CU_ASSERT(v.low == again.low && v.high == again.high);
     v = stats_bootstrap(two, 2, 7);
     CU_ASSERT(v.low == 0 && v.high == 1);
-    v = stats_bootstrap(same, 3, 7); /* whole clusters: each has the mean 2 */
-    CU_ASSERT(v.low == 2 && v.high == 2);
-    static const struct cluster alike[] = {{7, 2}, {7, 2}, {7, 2}};
-    v = stats_bootstrap(alike, 3, 7);
-    CU_ASSERT(v.known && v.low == 3.5 && v.high == 3.5);
+    CU_ASSERT_FALSE(stats_bootstrap(same, 3, 7).known); /* each cluster has the mean 2 */
+    CU_ASSERT_FALSE(stats_bootstrap(times, 1, 7).known);
     CU_ASSERT_FALSE(stats_bootstrap(NULL, 0, 7).known);
 }
 
@@ -206,6 +267,8 @@ static void printing(void)
 
 TESTS(stats, {"stats_wilson_is_newcombes_and_scipys", wilson},
       {"stats_clustered_errors_are_those_of_statsmodels", clustered},
+      {"stats_clustered_rates_are_wilsons_of_the_effective_size", clustered_rates},
+      {"stats_paired_is_never_of_no_width", paired},
       {"stats_bootstrap_draws_whole_clusters_by_a_seed", bootstrap},
       {"stats_pass_at_k_and_pass_hat_k_count_combinations", passes},
       {"stats_mcnemar_is_exact", mcnemar}, {"stats_fisher_is_exact", fisher},

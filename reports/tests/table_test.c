@@ -2,6 +2,7 @@
 #include "evals/rows_int.h"
 #include "reports/report_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,6 +237,7 @@ static void colours_only_when_asked(void)
 /* 1,000 passed trials and so many that did not: what of them is listed. */
 static void long_runs_are_listed_in_part(void)
 {
+    static char problems[1250][24];
     static const struct {
         size_t failed;
         const char *rows, *stories;
@@ -254,6 +256,8 @@ static void long_runs_are_listed_in_part(void)
         for (size_t k = 0; k < n; k++) {
             many[k] = k < 1000 ? trials[0] : trials[1];
             many[k].trial = (int64_t)k + 1;
+            (void)snprintf(problems[k], sizeof problems[k], "p%zu", k); /* each its own story */
+            many[k].problem = k < 1000 ? many[k].problem : str_of(problems[k]);
         }
         struct eval_report *r = report_of(many, n, &file);
         r->summary.passed = 1000;
