@@ -152,9 +152,12 @@ static bool same_name(const struct bfcl_checker *c, struct str documented,
     if (name->type != BFCL_STR || name->text.n != documented.n) {
         return false;
     }
+    if (!c->underscore_to_dot) {
+        return str_eq(name->text, documented);
+    }
     for (size_t i = 0; i < documented.n; i++) {
         char want = documented.p[i];
-        want = want == '.' && c->underscore_to_dot ? '_' : want;
+        want = want == '.' ? '_' : want;
         if (name->text.p[i] != want) {
             return false;
         }
@@ -205,20 +208,27 @@ static const char *check_left_out(const struct bfcl_checker *c, const struct val
     return NULL;
 }
 
-const char *bfcl_check_call(const struct bfcl_checker *c, const struct val *function,
+struct bfcl_function bfcl_function_of(const struct val *document)
+{
+    const struct val *parameters = val_get(document, "parameters");
+    return (struct bfcl_function){document, val_text(val_get(document, "name")),
+                                  val_get(parameters, "properties"),
+                                  val_get(parameters, "required")};
+}
+
+const char *bfcl_check_call(const struct bfcl_checker *c, const struct bfcl_function *function,
                             const struct bfcl_call *call, const struct val *expected)
 {
-    if (function == NULL) {
+    if (function->document == NULL) {
         return no_type;
     }
     const struct val *answer = &expected->members[0].value;
-    const struct val *parameters = val_get(function, "parameters");
-    const struct val *properties = val_get(parameters, "properties");
-    const struct val *required = val_get(parameters, "required");
+    const struct val *properties = function->properties;
+    const struct val *required = function->required;
     if (!c->mended && (properties == NULL || required == NULL)) {
         return no_key;
     }
-    if (!same_name(c, val_text(val_get(function, "name")), &call->name)) {
+    if (!same_name(c, function->name, &call->name)) {
         return "simple_function_checker:wrong_func_name";
     }
     const struct bfcl_value *arguments = &call->arguments;

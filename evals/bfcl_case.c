@@ -17,9 +17,9 @@ static const struct val *find_function(const struct bfcl_case *k, struct str nam
 }
 
 /* The function that an expected call is of. */
-static const struct val *function_of(const struct bfcl_case *k, const struct val *expected)
+static struct bfcl_function function_of(const struct bfcl_case *k, const struct val *expected)
 {
-    return find_function(k, expected->members[0].key);
+    return bfcl_function_of(find_function(k, expected->members[0].key));
 }
 
 static const char *check_simple(const struct bfcl_checker *c, const struct bfcl_case *k,
@@ -31,7 +31,8 @@ static const char *check_simple(const struct bfcl_checker *c, const struct bfcl_
     if (k->functions->count == 0 || k->truth->count == 0) {
         return no_index;
     }
-    return bfcl_check_call(c, &k->functions->items[0], &calls->at[0], &k->truth->items[0]);
+    const struct bfcl_function function = bfcl_function_of(&k->functions->items[0]);
+    return bfcl_check_call(c, &function, &calls->at[0], &k->truth->items[0]);
 }
 
 static const char *check_multiple(const struct bfcl_checker *c, const struct bfcl_case *k,
@@ -44,7 +45,8 @@ static const char *check_multiple(const struct bfcl_checker *c, const struct bfc
         return c->mended ? NULL : no_index;
     }
     const struct val *expected = &k->truth->items[0];
-    return bfcl_check_call(c, function_of(k, expected), &calls->at[0], expected);
+    const struct bfcl_function function = function_of(k, expected);
+    return bfcl_check_call(c, &function, &calls->at[0], expected);
 }
 
 static const char no_match[] = "parallel_function_checker_no_order:cannot_find_match";
@@ -56,13 +58,13 @@ static const char *pair_greedily(const struct bfcl_checker *c, const struct bfcl
     bool *taken = arena_array(c->work->arena, calls->n, sizeof *taken);
     for (size_t i = 0; i < k->truth->count; i++) {
         const struct val *expected = &k->truth->items[i];
-        const struct val *function = function_of(k, expected);
+        const struct bfcl_function function = function_of(k, expected);
         const char *error = no_match;
         for (size_t j = 0; error != NULL && j < calls->n; j++) {
             if (taken[j]) {
                 continue;
             }
-            error = bfcl_check_call(c, function, &calls->at[j], expected);
+            error = bfcl_check_call(c, &function, &calls->at[j], expected);
             taken[j] = error == NULL;
             if (error != NULL && strncmp(error, BFCL_EXCEPTION, strlen(BFCL_EXCEPTION)) == 0) {
                 return error;
@@ -87,9 +89,9 @@ static const char *pair_best(const struct bfcl_checker *c, const struct bfcl_cas
     table.step = arena_array(arena, n, sizeof *table.step);
     for (size_t i = 0; i < n; i++) {
         const struct val *expected = &k->truth->items[i];
-        const struct val *function = function_of(k, expected);
+        const struct bfcl_function function = function_of(k, expected);
         for (size_t j = 0; j < n; j++) {
-            bool fits = bfcl_check_call(c, function, &calls->at[j], expected) == NULL;
+            bool fits = bfcl_check_call(c, &function, &calls->at[j], expected) == NULL;
             table.cells[i * n + j] = fits ? FIT_ARGS : FIT_NONE;
         }
     }

@@ -79,7 +79,8 @@ static const char *check_type(const struct bfcl_types *t, const struct bfcl_valu
     return type_simple;
 }
 
-/* A string in its plain form, anything else as it is. */
+/* A string in its plain form, anything else as it is. What is equal before is equal then, and most
+ * is. */
 static struct bfcl_value plain(const struct bfcl_checker *c, const struct bfcl_value *v)
 {
     return v->type == BFCL_STR ? bfcl_str(bfcl_plain(c->work, v->text)) : *v;
@@ -122,6 +123,9 @@ static const char *as_list(const struct bfcl_checker *c, const struct bfcl_value
 static bool plain_in(const struct bfcl_checker *c, const struct bfcl_value *v,
                      const struct bfcl_value *list)
 {
+    if (bfcl_in(v, list)) {
+        return true;
+    }
     struct bfcl_value mine = plain(c, v);
     for (size_t i = 0; i < list->n; i++) {
         struct bfcl_value other = plain(c, &list->items[i]);
@@ -135,6 +139,9 @@ static bool plain_in(const struct bfcl_checker *c, const struct bfcl_value *v,
 static const char *check_string(const struct bfcl_checker *c, const struct bfcl_value *value,
                                 const struct bfcl_value *accepted)
 {
+    if (bfcl_in(value, accepted)) {
+        return NULL;
+    }
     struct str mine = bfcl_plain(c->work, value->text);
     for (size_t i = 0; i < accepted->n; i++) {
         if (accepted->items[i].type == BFCL_STR &&
@@ -153,6 +160,9 @@ static bool lists_equal(const struct bfcl_checker *c, const struct bfcl_value *a
         return false;
     }
     for (size_t i = 0; i < a->n; i++) {
+        if (bfcl_equal(&a->items[i], &b->items[i])) {
+            continue;
+        }
         struct bfcl_value mine = plain(c, &a->items[i]), other = plain(c, &b->items[i]);
         if (!bfcl_equal(&mine, &other)) {
             return false;

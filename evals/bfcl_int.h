@@ -228,8 +228,18 @@ const char *bfcl_check_value(const struct bfcl_checker *c, const struct bfcl_typ
 
 /* ---- bfcl_call.c ---- */
 
-/* Checks one call against {function: {parameter: [accepted, …]}}. function NULL: undocumented. */
-const char *bfcl_check_call(const struct bfcl_checker *c, const struct val *function,
+/* A documented function: parts of its document, NULL where that lacks them. */
+struct bfcl_function {
+    const struct val *document; /* NULL = there is none */
+    struct str name;
+    const struct val *properties;
+    const struct val *required;
+};
+
+struct bfcl_function bfcl_function_of(const struct val *document);
+
+/* Checks one call against {function: {parameter: [accepted, …]}}. */
+const char *bfcl_check_call(const struct bfcl_checker *c, const struct bfcl_function *function,
                             const struct bfcl_call *call, const struct val *expected);
 
 /* ---- bfcl_case.c ---- */

@@ -91,7 +91,7 @@ static bool at_name(const struct parser *p)
         return p->now.kind == PY_WORD;
     }
     for (size_t i = 0; i < n && keywords[i][0] <= p->now.text.p[0]; i++) {
-        if (at_word(p, keywords[i])) {
+        if (keywords[i][0] == p->now.text.p[0] && at_word(p, keywords[i])) {
             return false;
         }
     }

@@ -38,9 +38,13 @@ static bool is_word_start(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
 }
 
+/* A letter, a digit, _, or no ASCII: a bit each. */
 static bool is_word(char c)
 {
-    return is_word_start(c) || is_digit(c);
+    static const uint64_t words[] = {0x03FF000000000000, 0x07FFFFFE87FFFFFE, UINT64_MAX,
+                                     UINT64_MAX};
+    unsigned char u = (unsigned char)c;
+    return (words[u / 64] >> u % 64 & 1) != 0;
 }
 
 /* Skips what stands between tokens. true: a line ended outside of brackets. false and *broken: a
@@ -251,8 +255,15 @@ static size_t sign_length(const struct py_tokens *t)
                                          "-=",  "*=",  "/=",  "%=",  "&=",  "|=", "^=", "@="};
     char second = char_at(t, t->at + 1);
     struct str rest = str_slice(t->text, t->at, t->text.n);
-    if (strchr("()[]{},", rest.p[0]) != NULL) {
-        return 1; /* begins no longer one */
+    switch (rest.p[0]) {
+    case '(':
+    case ')':
+    case '[':
+    case ']':
+    case '{':
+    case '}':
+    case ',': return 1; /* begins no longer one */
+    default: break;
     }
     bool may_be_longer = second != '\0' && strchr(".*/<>=", second) != NULL;
     for (size_t i = 0; may_be_longer && i < sizeof longer / sizeof longer[0]; i++) {

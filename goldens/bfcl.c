@@ -334,6 +334,7 @@ int bfcl_results_open(const char *path, struct bfcl_results **out, struct err *e
 {
     struct bfcl_results *r = mem_zero(sizeof *r);
     r->arena = arena_new();
+    r->line_arena = arena_new();
     r->lines.file = arena_cstr(r->arena, str_of(path));
     int rc = file_read(r->arena, path, FILE_BYTES_MAX, &r->lines.text, e);
     if (rc != 0) {
@@ -368,8 +369,7 @@ int bfcl_results_next(struct bfcl_results *r, struct bfcl_result *out, struct er
 {
     struct str text;
     struct val *v;
-    arena_free(r->line_arena);
-    r->line_arena = arena_new();
+    arena_clear(r->line_arena);
     if (!next_line(&r->lines, &text)) {
         return 0;
     }

@@ -219,6 +219,22 @@ static int unfinished(struct parser *p, size_t open)
                 "end of the text");
 }
 
+/* What a letter behind a backslash stands for; NUL = it is none, or it is u. */
+static char escaped(char letter)
+{
+    switch (letter) {
+    case '"':
+    case '\\':
+    case '/': return letter;
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return '\0';
+    }
+}
+
 /* Checks the escape at the cursor and moves past it. */
 static int check_escape(struct parser *p, size_t open)
 {
@@ -228,7 +244,7 @@ static int check_escape(struct parser *p, size_t open)
     }
     char c = p->text.p[p->at++];
     if (c != 'u') {
-        if (c != '\0' && strchr("\"\\/bfnrt", c) != NULL) {
+        if (escaped(c) != '\0') {
             return 0;
         }
         p->at--;
@@ -308,12 +324,10 @@ static unsigned hex4(const char *p)
 
 unsigned json_decode_escape(struct str raw, size_t *at, char *out)
 {
-    static const char names[] = "bfnrt", meanings[] = "\b\f\n\r\t";
     char c = raw.p[*at + 1];
     *at += 2;
     if (c != 'u') {
-        const char *name = strchr(names, c);
-        out[0] = name == NULL ? c : meanings[name - names];
+        out[0] = escaped(c);
         return 1;
     }
     uint32_t code = hex4(raw.p + *at);
@@ -353,7 +367,7 @@ static struct str unescape(struct arena *arena, struct str raw)
 static int parse_string(struct parser *p, struct str *out)
 {
     size_t open = p->at++;
-    bool escaped = false;
+    bool has_escapes = false;
     for (;;) {
         p->at = plain_end(p->text, p->at);
         if (at_end(p)) {
@@ -365,7 +379,7 @@ static int parse_string(struct parser *p, struct str *out)
             break;
         }
         if (c == '\\') {
-            escaped = true;
+            has_escapes = true;
             rc = check_escape(p, open);
         } else if (c >= 0x80) {
             rc = check_character(p);
@@ -377,7 +391,7 @@ static int parse_string(struct parser *p, struct str *out)
         }
     }
     struct str inside = {p->text.p + open + 1, p->at - open - 1};
-    *out = escaped ? unescape(p->arena, inside) : inside;
+    *out = has_escapes ? unescape(p->arena, inside) : inside;
     p->at++;
     return 0;
 }

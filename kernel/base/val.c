@@ -19,11 +19,6 @@ const struct val *val_find(const struct val *v, struct str key)
     return NULL;
 }
 
-const struct val *val_get(const struct val *v, const char *key)
-{
-    return val_find(v, str_of(key));
-}
-
 const struct val *val_path(const struct val *v, ...)
 {
     va_list keys;

@@ -35,8 +35,11 @@ struct member {
 
 /* The last member named `key` (as most JSON readers decide), or NULL. v may be NULL or no object.
  */
-const struct val *val_get(const struct val *v, const char *key);
 const struct val *val_find(const struct val *v, struct str key);
+static inline const struct val *val_get(const struct val *v, const char *key)
+{
+    return val_find(v, str_of(key));
+}
 
 /* Follows keys, e.g. val_path(v, "usage", "prompt_tokens", NULL). NULL where the path ends early.
  */

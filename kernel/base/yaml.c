@@ -94,8 +94,8 @@ struct load {
     bool handing;                  /* frame 1 is their list */
     bool stays;                    /* the item has an anchor or an alias in it */
     struct err wrong;              /* of a JSON text: in the first item that is; code 0 = none */
-    struct frame frames[YAML_DEPTH_MAX];
-    unsigned depth;
+    struct frame *frames;
+    size_t depth, cap_frames;
     struct entry *entries;
     size_t n_entries, cap_entries;
     struct anchor *anchors;
@@ -142,7 +142,7 @@ static void *grown(void *list, size_t n, size_t *cap, size_t size)
     if (n < *cap) {
         return list;
     }
-    *cap = *cap == 0 ? 64 : *cap * 2;
+    *cap = *cap == 0 ? 32 : *cap * 2;
     return mem_grow(list, *cap * size);
 }
 
@@ -523,6 +523,7 @@ static int open_value(struct load *l, const struct val *v, const yaml_char_t *an
         if (is_handed(l, v->kind, anchor)) {
             begin_handing(l);
         }
+        l->frames = grown(l->frames, l->depth, &l->cap_frames, sizeof *l->frames);
         l->frames[l->depth++] = (struct frame){.state = v->kind == VAL_OBJECT ? AT_KEY : IN_LIST,
                                                .value = *v,
                                                .base = l->n_entries,
@@ -924,6 +925,7 @@ static int load_end(struct load *l, int rc, struct val **out)
         *out = arena_alloc(l->document, sizeof **out);
         **out = l->root;
     }
+    free(l->frames);
     free(l->entries);
     free(l->anchors);
     free(l->anchor_names.slots);

@@ -65,9 +65,25 @@ static bool is_odd(struct str text, size_t i)
            str_is(rest, "\xEF\xBF\xBF");
 }
 
+/* Whether it is ASCII without controls but line feeds; without branches, so that compilers take
+ * many bytes at once. */
+static bool is_plain_ascii(struct str text)
+{
+    unsigned odd = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        odd |= (unsigned)(c < 0x20) & (unsigned)(c != '\n');
+        odd |= (unsigned)(c > 0x7E);
+    }
+    return odd == 0;
+}
+
 /* Whether only characters stand in the text that need no care anywhere. */
 static bool is_plain_text(struct str text)
 {
+    if (is_plain_ascii(text)) {
+        return true;
+    }
     for (size_t i = 0; i < text.n; i++) {
         unsigned char c = (unsigned char)text.p[i];
         if ((c >= 0x20 && c < 0x7F) || c == '\n') {

@@ -273,20 +273,26 @@ static int open_to_write(const char *path, int more)
     return fd;
 }
 
-/* Returns 0 or an errno. */
-static int write_all(int fd, struct str data)
+/* Returns 0 or an errno; *done: so many bytes were written. */
+static int write_some(int fd, struct str data, size_t *done)
 {
-    size_t done = 0;
-    while (done < data.n) {
-        ssize_t n = write(fd, data.p + done, data.n - done);
+    *done = 0;
+    while (*done < data.n) {
+        ssize_t n = write(fd, data.p + *done, data.n - *done);
         if (n < 0 && errno != EINTR) {
             return errno;
         }
         if (n > 0) {
-            done += (size_t)n;
+            *done += (size_t)n;
         }
     }
     return 0;
+}
+
+static int write_all(int fd, struct str data)
+{
+    size_t done;
+    return write_some(fd, data, &done);
 }
 
 /* Pipes, terminals and devices cannot be flushed to disk, which is no error. Returns 0 or an errno.
@@ -631,10 +637,11 @@ int appender_check(const char *path, struct err *e)
 /* Writes all of data or nothing of it, where that can be undone. Returns 0 or an errno. */
 static int append_whole(int fd, struct str data)
 {
-    struct stat before;
-    bool regular = fstat(fd, &before) == 0 && S_ISREG(before.st_mode);
-    int reason = write_all(fd, data);
-    if (reason != 0 && regular && ftruncate(fd, before.st_size) != 0) {
+    struct stat st;
+    size_t done;
+    int reason = write_some(fd, data, &done);
+    if (reason != 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= (off_t)done &&
+        ftruncate(fd, st.st_size - (off_t)done) != 0) {
         return reason; /* the first failure is the one to tell */
     }
     return reason;
