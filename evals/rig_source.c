@@ -108,8 +108,11 @@ static struct str mended_task(const struct rig *r)
 static struct str for_all_tasks(struct rig *r, struct str url)
 {
     struct str task = mended_task(r);
+    if (task.n == 0) {
+        return url;
+    }
     struct str part = arena_printf(r->arena, "/%.*s/", STR_FMT(task));
-    size_t at = task.n == 0 ? SIZE_MAX : str_find(url, part);
+    size_t at = str_find(url, part);
     return at == SIZE_MAX
                ? url
                : arena_printf(r->arena, "%.*s/{task}/%.*s", STR_FMT(str_slice(url, 0, at)),

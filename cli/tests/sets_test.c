@@ -123,7 +123,22 @@ static void a_folder_stands_for_the_sets_below_it(void)
     CHECK_OUT(r, "none: error: is a folder that holds no golden set (*.golden.yaml, or");
 }
 
-TESTS(sets, {"sets_folder_stands_for_those_below_it", a_folder_stands_for_the_sets_below_it},
+/* A script whose name is misspelt: one beside it has nearly that name. */
+static void close_script(void)
+{
+    const char *dir = testing_dir();
+    write_text(dir, "order.script.yaml", "version: 1\nsteps:\n- reply: {text: Fine.}\n");
+    const char *set =
+        write_text(dir, "s.golden.yaml",
+                   "version: 1\nname: s\ntasks:\n"
+                   "- {id: a, prompt: p, fake: ordr.script.yaml, expect: {answer: a}}\n");
+    const struct ran *r = ASSAY("golden", "check", set);
+    CHECK_STATUS(r, 2);
+    CHECK_OUT(r, "ordr.script.yaml; did you mean order.script.yaml? [missing_script]\n");
+}
+
+TESTS(sets, {"sets_with_a_misspelt_script_say_which_is_meant", close_script},
+      {"sets_folder_stands_for_those_below_it", a_folder_stands_for_the_sets_below_it},
       {"sets_included_ones_are_run", included_sets_are_run},
       {"sets_turns_go_on_while_the_model_answers", turns_go_on_while_the_model_answers},
       {"sets_a_large_one_is_checked", a_large_set_is_checked})
