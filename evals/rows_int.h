@@ -2,7 +2,7 @@
 #ifndef EVALS_ROWS_INT_H
 #define EVALS_ROWS_INT_H
 
-#include "evals/eval.h"
+#include "evals/results.h"
 #include "kernel/drive/lines.h"
 
 /* A report without trials of the run at `out`, owned by the caller. */
