@@ -1,5 +1,5 @@
 /* Which tasks --task and --filter leave. */
-#include "evals/run_int.h"
+#include "evals/plan_int.h"
 #include "kernel/base/text.h"
 
 #include <stdlib.h>

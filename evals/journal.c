@@ -1,5 +1,5 @@
 /* The journal of a run that goes on: which trials it holds. */
-#include "evals/run_int.h"
+#include "evals/rundir_int.h"
 #include "evals/runs.h"
 #include "kernel/drive/lines.h"
 

@@ -1,6 +1,7 @@
 /* Reading run directories: what results.c and rundir.c write. */
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
+#include "evals/rundir_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"

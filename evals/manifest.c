@@ -1,6 +1,6 @@
 /* What a run directory says of how its run was made: enough to repeat it, and nothing that differs
  * between two replays. */
-#include "evals/run_int.h"
+#include "evals/rundir_int.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
 

@@ -1,6 +1,6 @@
 /* Joining the shards of a run: task i of the set is in shard 1 + i mod N, with all its trials. */
 #include "evals/rows_int.h"
-#include "evals/run_int.h"
+#include "evals/rundir_int.h"
 #include "evals/runs.h"
 
 #include <cjson/cJSON.h>

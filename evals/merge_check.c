@@ -1,6 +1,6 @@
 /* What is looked at before shards are joined: that each trial is there once, with its trace. */
 #include "evals/rows_int.h"
-#include "evals/run_int.h"
+#include "evals/rundir_int.h"
 #include "evals/runs.h"
 #include "kernel/drive/files.h"
 

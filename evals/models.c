@@ -1,5 +1,6 @@
 /* Which models a run has, what they are called, and where their recordings lie. */
-#include "evals/run_int.h"
+#include "evals/plan_int.h"
+#include "kernel/drive/files.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
-#include "evals/run_int.h"
-
+/* The plan of a run: its items, and whether it can be carried out, told before anything is run. */
+#include "evals/plan_int.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/files.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

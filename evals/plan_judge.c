@@ -1,5 +1,5 @@
 /* Who judges the rubrics of a task, and whether that can be done. */
-#include "evals/run_int.h"
+#include "evals/plan_int.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* What the files of a trial are called. */
-#include "evals/run_int.h"
+#include "evals/plan_int.h"
+#include "kernel/drive/files.h"
 
 #include <inttypes.h>
 #include <string.h>

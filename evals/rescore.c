@@ -3,6 +3,7 @@
 #include "evals/own_trace_int.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
+#include "evals/rundir_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"

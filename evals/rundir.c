@@ -1,5 +1,6 @@
+/* The folder of a run: which one it is, made, gone on with, its results. */
 #include "evals/rows_int.h"
-#include "evals/run_int.h"
+#include "evals/rundir_int.h"
 
 #include "kernel/base/val.h"
 

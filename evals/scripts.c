@@ -1,5 +1,5 @@
 /* Scripts that are played by many trials: each is loaded once, and the last ones stay loaded. */
-#include "evals/run_int.h"
+#include "evals/plan_int.h"
 #include "fakellm/fake.h"
 #include "kernel/base/hash.h"
 

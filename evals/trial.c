@@ -1,3 +1,5 @@
+/* One trial: a rig or a program under test, a judge where the answer needs one, and what it came
+ * to. */
 #include "evals/rig_int.h"
 #include "evals/rubric_int.h"
 #include "evals/run_int.h"
