@@ -3,7 +3,7 @@
 #ifndef EVALS_FIGURES_H
 #define EVALS_FIGURES_H
 
-#include "evals/eval.h"
+#include "evals/results.h"
 #include "evals/stats.h"
 
 /* The trials of one task (with one model, where a run has several). */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 enum { CHECKS_MAX = 16, NAMES_MAX = 10, REASON_CHARS = 400 };
 
@@ -222,4 +223,16 @@ void eval_judge(const struct golden_task *task, const struct eval_run *run, stru
     }
     out->scores.success = success;
     out->outcome = success ? EVAL_PASS : EVAL_FAIL;
+}
+
+void eval_fail_also(struct eval_verdict *v, const struct eval_check *check, struct arena *arena)
+{
+    struct eval_check *checks = arena_array(arena, v->n_checks + 1, sizeof *checks);
+    if (v->n_checks > 0) {
+        memcpy(checks, v->checks, v->n_checks * sizeof *checks);
+    }
+    checks[v->n_checks++] = *check;
+    v->checks = checks;
+    v->outcome = EVAL_FAIL;
+    v->scores.success = false;
 }

@@ -57,4 +57,7 @@ struct eval_verdict {
  * *out lives in arena. */
 void eval_judge(const struct golden_task *task, const struct eval_run *run, struct arena *arena,
                 struct eval_verdict *out);
+
+/* Adds one more check, which has failed, and the trial with it. The list is in arena. */
+void eval_fail_also(struct eval_verdict *v, const struct eval_check *check, struct arena *arena);
 #endif

@@ -481,54 +481,6 @@ static int read_lines(struct run_data *d, struct arena *scratch, struct err *e)
     }
 }
 
-/* The same trials side by side, in the order of their lines. */
-static int by_identity(const void *a, const void *b)
-{
-    const struct eval_row *x = *(const struct eval_row *const *)a;
-    const struct eval_row *y = *(const struct eval_row *const *)b;
-    int order = str_cmp(x->task, y->task);
-    order = order != 0 ? order : str_cmp(x->shared->model, y->shared->model);
-    order = order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
-    return order != 0 ? order : (x->at > y->at) - (x->at < y->at);
-}
-
-static bool same_trial(const struct eval_row *a, const struct eval_row *b)
-{
-    return a->trial == b->trial && str_eq(a->task, b->task) &&
-           str_eq(a->shared->model, b->shared->model);
-}
-
-static int told_twice(const struct eval_report *r, const struct eval_row *first,
-                      const struct eval_row *second, struct err *e)
-{
-    return err_at(e, ERR_INPUT, lines_name(r->details), (uint32_t)(second - r->rows) + 1, 0,
-                  "trial %" PRId32 " of %.*s is also in line %" PRIu32 ": expected each trial once",
-                  first->trial, STR_FMT(first->task), (uint32_t)(first - r->rows) + 1);
-}
-
-int report_check_twice(struct eval_report *r, bool journal, struct err *e)
-{
-    struct eval_row **sorted = mem_alloc((r->n + 1) * sizeof *sorted);
-    int rc = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        sorted[i] = &r->rows[i];
-    }
-    qsort(sorted, r->n, sizeof *sorted, by_identity);
-    for (size_t i = 1; rc == 0 && i < r->n; i++) {
-        if (!same_trial(sorted[i - 1], sorted[i])) {
-            continue;
-        }
-        if (journal) {
-            sorted[i - 1]->outcome = EVAL_NONE;
-        } else {
-            rc = told_twice(r, sorted[i - 1], sorted[i], e);
-        }
-    }
-    free(sorted);
-    report_close_rows(r);
-    return rc;
-}
-
 static int read_results(struct run_data *d, const char *path, struct err *e)
 {
     struct lines *lines = NULL;

@@ -1,4 +1,5 @@
 /* What is looked at before shards are joined: that each trial is there once, with its trace. */
+#include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/drive/files.h"
@@ -14,11 +15,8 @@ struct sharded_trial {
 
 static int by_trial(const void *a, const void *b)
 {
-    const struct eval_row *x = ((const struct sharded_trial *)a)->row;
-    const struct eval_row *y = ((const struct sharded_trial *)b)->row;
-    int order = str_cmp(x->task, y->task);
-    order = order != 0 ? order : str_cmp(x->shared->model, y->shared->model);
-    return order != 0 ? order : (x->trial > y->trial) - (x->trial < y->trial);
+    const struct sharded_trial *x = a, *y = b;
+    return eval_row_cmp(x->row, y->row);
 }
 
 /* Two shards that hold one trial would make a run that nobody can read. */

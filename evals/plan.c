@@ -123,33 +123,6 @@ struct golden_entry plan_task(const struct plan *p, const struct plan_item *item
     return golden_entry(p->sets[item->set], item->task);
 }
 
-const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena)
-{
-    struct buf name = {0};
-    buf_addz(&name, "traces/");
-    if (p->n_models > 1) {
-        buf_fmt(&name, "%.*s--", STR_FMT(item->model->file));
-    }
-    buf_add(&name, plan_task(p, item).id);
-    if (p->several) {
-        buf_fmt(&name, ".%" PRId64, item->trial);
-    }
-    buf_addz(&name, ".jsonl");
-    const char *made = arena_cstr(arena, buf_str(&name));
-    buf_free(&name);
-    return made;
-}
-
-const char *plan_cassette(const struct plan *p, const struct plan_item *item, const char *mark,
-                          struct arena *arena)
-{
-    struct str id = plan_task(p, item).id;
-    struct str name = item->trial > 1 ? arena_printf(arena, "%.*s.%" PRId64 "%s.yaml", STR_FMT(id),
-                                                     item->trial, mark)
-                                      : arena_printf(arena, "%.*s%s.yaml", STR_FMT(id), mark);
-    return path_join(arena, item->model->cassettes, name.p);
-}
-
 /* ---- tasks ---- */
 
 static int64_t trials_of(const struct eval_options *o, const struct golden_entry *task)

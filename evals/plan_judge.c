@@ -90,19 +90,3 @@ int plan_check_judges(const struct eval_options *o, struct plan *p, struct err *
     }
     return rc;
 }
-
-static struct str trace_stem(struct str trace)
-{
-    size_t from = str_starts(trace, "traces/") ? strlen("traces/") : 0;
-    return str_slice(trace, from, trace.n - strlen(".jsonl"));
-}
-
-const char *stderr_name(struct str trace, struct arena *arena)
-{
-    return arena_printf(arena, "stderr/%.*s.txt", STR_FMT(trace_stem(trace))).p;
-}
-
-const char *judge_logs(struct str trace, struct arena *arena)
-{
-    return arena_printf(arena, "judge/%.*s", STR_FMT(trace_stem(trace))).p;
-}

@@ -191,17 +191,9 @@ static void keep_reason(const struct eval_verdict *old, struct eval_verdict *v)
 static void keep_script(const struct eval_verdict *old, struct arena *arena, struct eval_verdict *v)
 {
     const struct eval_check *was = failed_check(old, "script");
-    if (was == NULL || (v->outcome != EVAL_PASS && v->outcome != EVAL_FAIL)) {
-        return;
+    if (was != NULL && eval_is_scored(v->outcome)) {
+        eval_fail_also(v, was, arena);
     }
-    struct eval_check *checks = arena_array(arena, v->n_checks + 1, sizeof *checks);
-    if (v->n_checks > 0) {
-        memcpy(checks, v->checks, v->n_checks * sizeof *checks);
-    }
-    checks[v->n_checks++] = *was;
-    v->checks = checks;
-    v->outcome = EVAL_FAIL;
-    v->scores.success = false;
 }
 
 static void keep_run(struct rescoring *r, const struct call_list *calls, struct eval_trial *t)
@@ -223,13 +215,13 @@ static void keep_run(struct rescoring *r, const struct call_list *calls, struct 
 /* A rubric that the run's judge was not asked about leaves the trial undecided. */
 static void lacks_verdict(struct rescoring *r, struct str rubric, struct eval_trial *t)
 {
-    t->code = ERR_NET;
-    t->problem = arena_printf(r->scratch,
-                              "no verdict on the rubric \"%.*s\" is in this run, whose judge was "
-                              "not asked about it: run the set again (with --record DIR --mode "
-                              "new_episodes only the judge is asked, where the rest is recorded)",
-                              STR_FMT(text_preview(r->scratch, rubric, RUBRIC_CHARS)));
-    t->verdict = (struct eval_verdict){.outcome = EVAL_ERROR, .scores = {.trajectory = -1}};
+    trial_make_error(
+        t, ERR_NET,
+        arena_printf(r->scratch,
+                     "no verdict on the rubric \"%.*s\" is in this run, whose judge was not asked "
+                     "about it: run the set again (with --record DIR --mode new_episodes only the "
+                     "judge is asked, where the rest is recorded)",
+                     STR_FMT(text_preview(r->scratch, rubric, RUBRIC_CHARS))));
 }
 
 static void judge_again(struct rescoring *r, struct eval_trial *t)

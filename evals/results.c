@@ -1,4 +1,4 @@
-#include "evals/eval.h"
+#include "evals/results.h"
 #include "kernel/base/json.h"
 
 #include <inttypes.h>

@@ -328,6 +328,55 @@ bool eval_row_scored(const struct eval_row *r)
     return eval_is_scored((enum eval_outcome)r->outcome);
 }
 
+/* ---- each trial once ---- */
+
+int eval_row_cmp(const struct eval_row *a, const struct eval_row *b)
+{
+    int order = str_cmp(a->task, b->task);
+    order = order != 0 ? order : str_cmp(a->shared->model, b->shared->model);
+    return order != 0 ? order : (a->trial > b->trial) - (a->trial < b->trial);
+}
+
+/* The same trials side by side, in the order of their lines. */
+static int by_identity(const void *a, const void *b)
+{
+    const struct eval_row *x = *(const struct eval_row *const *)a;
+    const struct eval_row *y = *(const struct eval_row *const *)b;
+    int order = eval_row_cmp(x, y);
+    return order != 0 ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+static int told_twice(const struct eval_report *r, const struct eval_row *first,
+                      const struct eval_row *second, struct err *e)
+{
+    return err_at(e, ERR_INPUT, lines_name(r->details), (uint32_t)(second - r->rows) + 1, 0,
+                  "trial %" PRId32 " of %.*s is also in line %" PRIu32 ": expected each trial once",
+                  first->trial, STR_FMT(first->task), (uint32_t)(first - r->rows) + 1);
+}
+
+int report_check_twice(struct eval_report *r, bool journal, struct err *e)
+{
+    struct eval_row **sorted = mem_alloc((r->n + 1) * sizeof *sorted);
+    int rc = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        sorted[i] = &r->rows[i];
+    }
+    qsort(sorted, r->n, sizeof *sorted, by_identity);
+    for (size_t i = 1; rc == 0 && i < r->n; i++) {
+        if (eval_row_cmp(sorted[i - 1], sorted[i]) != 0) {
+            continue;
+        }
+        if (journal) {
+            sorted[i - 1]->outcome = EVAL_NONE;
+        } else {
+            rc = told_twice(r, sorted[i - 1], sorted[i], e);
+        }
+    }
+    free(sorted);
+    report_close_rows(r);
+    return rc;
+}
+
 /* ---- back to the lines ---- */
 
 int eval_line(const struct eval_report *r, const struct eval_row *row, struct str *out,

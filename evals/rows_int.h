@@ -2,7 +2,7 @@
 #ifndef EVALS_ROWS_INT_H
 #define EVALS_ROWS_INT_H
 
-#include "evals/eval.h"
+#include "evals/results.h"
 #include "kernel/drive/lines.h"
 
 /* A report without trials of the run at `out`, owned by the caller. */
@@ -21,6 +21,9 @@ void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct s
 /* Leaves out the rows of trials that did not come to their end, and gives back what memory is
  * spare. */
 void report_close_rows(struct eval_report *r);
+
+/* By task, model and trial, like strcmp; 0: they are of the same trial. */
+int eval_row_cmp(const struct eval_row *a, const struct eval_row *b);
 
 /* Closes the rows of a file of which each was made by one line, the first by the first. ERR_INPUT:
  * a trial has two lines; of a journal only the last of them stays. */

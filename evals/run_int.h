@@ -82,14 +82,23 @@ void plan_free(struct plan *p);
 /* What is known of an item's task without loading it. */
 struct golden_entry plan_task(const struct plan *p, const struct plan_item *item);
 
+/* The script that plays a task with EVAL_FAKE, where the task says `fake`; NULL = it has none. */
+const char *plan_script(const struct eval_options *o, const char *fake);
+
+/* ---- plan_names.c ---- */
+
 /* The trial's trace, relative to the run directory, and its cassette's path with `mark` before the
  * ending; in arena. */
 const char *plan_trace(const struct plan *p, const struct plan_item *item, struct arena *arena);
 const char *plan_cassette(const struct plan *p, const struct plan_item *item, const char *mark,
                           struct arena *arena);
 
-/* The script that plays a task with EVAL_FAKE, where the task says `fake`; NULL = it has none. */
-const char *plan_script(const struct eval_options *o, const char *fake);
+/* The folder of the logs of what a judge was asked about the trial of a trace, both relative to the
+ * run directory; in arena. */
+const char *judge_logs(struct str trace, struct arena *arena);
+
+/* Likewise the file with what a program under test wrote to its standard error. */
+const char *stderr_name(struct str trace, struct arena *arena);
 
 /* ---- models.c ---- */
 
@@ -138,13 +147,6 @@ bool plan_judge(const struct eval_options *o, const struct golden_judge *task,
  * errors of its script; of the options' `endpoint`. */
 int plan_check_judges(const struct eval_options *o, struct plan *p, struct err *e) MUST_CHECK;
 
-/* The folder of the logs of what a judge was asked about the trial of a trace, both relative to the
- * run directory; in arena. */
-const char *judge_logs(struct str trace, struct arena *arena);
-
-/* Likewise the file that keeps what a program under test wrote to its standard error. */
-const char *stderr_name(struct str trace, struct arena *arena);
-
 /* ---- scripts.c ---- */
 
 /* Scripts that many trials play. */
@@ -164,8 +166,8 @@ const struct fake_script *scripts_script(const struct shared_script *s);
 
 struct trial;
 
-/* Starts a trial. done(ctx) comes once, from the loop, when it is over; a trial that could not
- * be started is over too. trace_path must outlive it. */
+/* Starts a trial in the run directory `dir`. done(ctx) comes once, from the loop, when it is over;
+ * a trial that could not be started is over too. What it is given must outlive it. */
 struct trial *trial_new(struct loop *loop, const struct eval_options *o, const struct plan *plan,
                         const struct plan_item *item, const char *dir, void (*done)(void *ctx),
                         void *ctx);
@@ -174,6 +176,9 @@ void trial_cancel(struct trial *t);
 /* What it came to, in arena; frees t. ERR_IO: its trace or its recording could not be written. */
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out,
                  struct err *e) MUST_CHECK;
+
+/* Makes it an error, which has no scores and no checks. problem: outlives it. */
+void trial_make_error(struct eval_trial *t, int code, struct str problem);
 
 /* How many calls are expected; -1 = nothing is said of calls. */
 int64_t expected_calls(const struct golden_expect *x);
@@ -248,6 +253,7 @@ const char *run_set_path(const struct run_data *d, const char *name);
 
 /* Fills the report's summary and exit status from its trials. */
 void eval_sum(struct eval_report *r, int64_t allow_errors);
+
 /* ---- merge_check.c ---- */
 
 struct run_data;

@@ -2,7 +2,7 @@
 #ifndef EVALS_RUNS_H
 #define EVALS_RUNS_H
 
-#include "evals/eval.h"
+#include "evals/results.h"
 
 /* A golden set as the manifest names it. */
 struct run_set {

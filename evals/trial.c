@@ -140,8 +140,7 @@ static bool asks_judge(struct trial *t)
     }
     enum eval_outcome so_far = eval_outcome_of_status(t->run.result.status);
     bool open = golden_answer_open(check, t->run.result.answer, NULL).p != NULL;
-    return (so_far == EVAL_PASS || so_far == EVAL_FAIL) && open &&
-           ask_judge(t, &t->judge_error) == 0;
+    return eval_is_scored(so_far) && open && ask_judge(t, &t->judge_error) == 0;
 }
 
 static void tell_done(void *arg)
@@ -163,7 +162,7 @@ static struct str identity(struct trial *t)
 /* 0 = the rig chooses one. */
 static uint64_t seed_of(const struct trial *t, struct str name)
 {
-    bool live = t->o->source == EVAL_LIVE || t->o->source == EVAL_RECORD;
+    bool live = eval_is_live(t->o->source);
     if (!live || t->o->seed == 0) {
         return 0;
     }
@@ -309,8 +308,7 @@ void trial_cancel(struct trial *t)
 
 /* ---- what it came to ---- */
 
-/* Turns the verdict into an error, which has no scores and no checks. */
-static void make_error(struct eval_trial *out, int code, struct str problem)
+void trial_make_error(struct eval_trial *out, int code, struct str problem)
 {
     out->code = code;
     out->problem = problem;
@@ -340,7 +338,7 @@ static void settle_refused(const struct trial *t, struct arena *arena, struct ev
     }
     out->result.status = code == ERR_MISS ? RUN_CASSETTE_MISS : RUN_MODEL_ERROR;
     out->model = arena_str(arena, t->item->model->label);
-    make_error(out, code, problem);
+    trial_make_error(out, code, problem);
 }
 
 static struct str copy(struct arena *arena, struct str s)
@@ -359,20 +357,6 @@ static void keep_calls(struct arena *arena, const struct rig_outcome *run, struc
     }
 }
 
-/* A script that was not played to its end fails the trial. */
-static void add_script_check(struct arena *arena, struct str leftover, struct eval_verdict *v)
-{
-    struct eval_check *checks = arena_array(arena, v->n_checks + 1, sizeof *checks);
-    if (v->n_checks > 0) {
-        memcpy(checks, v->checks, v->n_checks * sizeof *checks);
-    }
-    checks[v->n_checks] = (struct eval_check){STR("script"), false, arena_str(arena, leftover)};
-    v->checks = checks;
-    v->n_checks++;
-    v->outcome = EVAL_FAIL;
-    v->scores.success = false;
-}
-
 /* Misses are errors in any case, drift and unused recordings when that was asked for. */
 static void settle_replay(const struct trial *t, struct arena *arena, const struct player_report *p,
                           struct eval_trial *out)
@@ -384,7 +368,7 @@ static void settle_replay(const struct trial *t, struct arena *arena, const stru
         out->result.status = RUN_CASSETTE_MISS;
     }
     if (error) {
-        make_error(out, ERR_MISS, arena_str(arena, buf_str(&text)));
+        trial_make_error(out, ERR_MISS, arena_str(arena, buf_str(&text)));
     } else if (text.n > 0) {
         out->problem = arena_str(arena, buf_str(&text));
     }
@@ -451,13 +435,13 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
         return;
     }
     if (judge.end == RUBRICS_FAILED && out->verdict.outcome != EVAL_ERROR) {
-        make_error(out, judge.code, judge.problem);
+        trial_make_error(out, judge.code, judge.problem);
     } else if (out->verdict.outcome == EVAL_ERROR) {
-        make_error(out, run->result.status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET,
-                   run->note.n == 0
-                       ? out->result.reason
-                       : arena_printf(arena, "%.*s (%.*s)", STR_FMT(out->result.reason),
-                                      STR_FMT(run->note)));
+        trial_make_error(out, run->result.status == RUN_CASSETTE_MISS ? ERR_MISS : ERR_NET,
+                         run->note.n == 0
+                             ? out->result.reason
+                             : arena_printf(arena, "%.*s (%.*s)", STR_FMT(out->result.reason),
+                                            STR_FMT(run->note)));
     }
     settle_replay(t, arena, &run->replay, out);
     if (judge.code == ERR_MISS) {
@@ -468,7 +452,8 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     }
     add_recording(t, run->recorded > 0, arena, out);
     if (rig_leftover_fails(run)) {
-        add_script_check(arena, run->leftover, &out->verdict);
+        struct eval_check unplayed = {STR("script"), false, arena_str(arena, run->leftover)};
+        eval_fail_also(&out->verdict, &unplayed, arena);
     }
     if (out->verdict.outcome == EVAL_FAIL && run->result.status == RUN_SCRIPT_MISMATCH) {
         out->problem = arena_printf(arena, "the script is %s", run->script);
@@ -490,7 +475,7 @@ static bool goes_on(const struct trial *t)
 static int keep_recording(const struct trial *t, bool recorded, enum eval_outcome outcome,
                           struct err *e)
 {
-    if (t->recording == NULL || (outcome != EVAL_PASS && outcome != EVAL_FAIL)) {
+    if (t->recording == NULL || !eval_is_scored(outcome)) {
         return 0;
     }
     if (!recorded && goes_on(t) && path_exists(t->cassette)) {
@@ -529,10 +514,10 @@ static int close_files(struct trial *t, bool set_aside, struct arena *arena, str
         return rc;
     }
     out->recorded = false;
-    if (out->verdict.outcome == EVAL_PASS || out->verdict.outcome == EVAL_FAIL) {
+    if (eval_is_scored(out->verdict.outcome)) {
         char text[sizeof first.file + sizeof first.message + 32];
         err_text(&first, text, sizeof text);
-        make_error(out, rc, arena_str(arena, str_of(text)));
+        trial_make_error(out, rc, arena_str(arena, str_of(text)));
         add_recording(t, recorded && rc != ERR_EXISTS, arena, out);
     }
     return 0;
@@ -555,7 +540,7 @@ static const struct str *copy_tags(struct arena *arena, const struct golden_entr
 /* That of a trial that ended well has its name now. */
 static void hash_recording(struct trial *t, struct arena *arena, struct eval_trial *out)
 {
-    bool well = out->verdict.outcome == EVAL_PASS || out->verdict.outcome == EVAL_FAIL;
+    bool well = eval_is_scored(out->verdict.outcome);
     struct str text = {0};
     if (well && file_read(t->arena, t->cassette, CASSETTE_BYTES_MAX, &text, NULL) == 0) {
         out->cassette = arena_printf(arena, "%016" PRIx64, hash64(0, text));
@@ -592,10 +577,11 @@ int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out, s
         }
     } else {
         out->result.status = RUN_MODEL_ERROR;
-        make_error(out, ERR_STATE, STR("the session stopped without an end; please report this"));
+        trial_make_error(out, ERR_STATE,
+                         STR("the session stopped without an end; please report this"));
     }
     enum eval_outcome outcome = out->verdict.outcome;
-    out->recorded = run->recorded > 0 && (outcome == EVAL_PASS || outcome == EVAL_FAIL);
+    out->recorded = run->recorded > 0 && eval_is_scored(outcome);
     bool nothing = out->result.status == RUN_PROGRAM_FAILED && run->recorded == 0;
     int closed = close_files(t, nothing, arena, out, rc == 0 ? e : NULL);
     if (rc == 0 && closed == 0 && t->recording != NULL) {

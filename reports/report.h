@@ -4,7 +4,6 @@
 #define REPORTS_REPORT_H
 
 #include "evals/compare.h"
-#include "evals/eval.h"
 
 /* Runs with more trials are not listed whole: only so many that did not pass, and why a part of
  * them did not. */
