@@ -44,6 +44,13 @@ static struct str start_value(struct str log, const char *key, const char *end)
     return str_slice(rest, 0, str_find(rest, str_of(end)));
 }
 
+static bool is_named_by(struct str run, uint64_t seed, struct str name)
+{
+    char id[17];
+    (void)snprintf(id, sizeof id, "%012" PRIx64, hash64(seed, name) & UINT64_C(0xffffffffffff));
+    return str_is(run, id);
+}
+
 /* Where models are scripts, the run is named by seed, task and trial (rig.c), and by the model
  * where there are several. */
 static bool is_run_of(struct str log, const struct eval_trial *t, struct arena *scratch)
@@ -54,17 +61,10 @@ static bool is_run_of(struct str log, const struct eval_trial *t, struct arena *
     if (number.text.n == 0 || !val_int(&number, &seed)) {
         return false;
     }
-    struct str names[] = {arena_printf(scratch, "%.*s#%" PRId64, STR_FMT(t->task), t->trial),
-                          arena_printf(scratch, "%.*s#%" PRId64 "@%.*s", STR_FMT(t->task), t->trial,
-                                       STR_FMT(t->model))};
-    bool same = false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && !same; i++) {
-        char id[17];
-        uint64_t hash = hash64((uint64_t)seed, names[i]) & UINT64_C(0xffffffffffff);
-        (void)snprintf(id, sizeof id, "%012" PRIx64, hash);
-        same = str_is(run, id);
-    }
-    return same;
+    struct str name = arena_printf(scratch, "%.*s#%" PRId64, STR_FMT(t->task), t->trial);
+    return is_named_by(run, (uint64_t)seed, name) ||
+           is_named_by(run, (uint64_t)seed,
+                       arena_printf(scratch, "%.*s@%.*s", STR_FMT(name), STR_FMT(t->model)));
 }
 
 static int not_own(const char *path, const struct eval_trial *t, struct str why, struct err *e)

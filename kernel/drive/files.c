@@ -767,8 +767,13 @@ const char *path_join(struct arena *arena, const char *dir, const char *name)
     if (name[0] == '/' || here) {
         return arena_cstr(arena, str_of(name));
     }
-    bool has_slash = str_ends(str_of(dir), "/");
-    return arena_printf(arena, "%s%s%s", dir, has_slash ? "" : "/", name).p;
+    size_t n_dir = strlen(dir), n_name = strlen(name);
+    size_t n_slash = str_ends((struct str){dir, n_dir}, "/") ? 0 : 1;
+    char *path = arena_alloc(arena, n_dir + n_slash + n_name + 1);
+    memcpy(path, dir, n_dir);
+    memcpy(path + n_dir, "/", n_slash);
+    memcpy(path + n_dir + n_slash, name, n_name + 1);
+    return path;
 }
 
 /* ---- open files, clock, randomness ---- */
