@@ -37,7 +37,7 @@ int alike_find(const struct eval_report *r, const struct eval_row *const *rows, 
                struct arena *arena, struct alike *out, struct err *e)
 {
     struct arena *scratch = arena_new();
-    *out = (struct alike){.report = r, .rows = rows, .n = n};
+    *out = (struct alike){.report = r, .rows = rows, .n = n, .naming = naming_of(r)};
     out->stories = arena_array(arena, n, sizeof *out->stories);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -78,7 +78,13 @@ static void add_comma(struct buf *out, size_t i, size_t n)
     buf_addz(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
 }
 
-void alike_add_trials(struct buf *out, const struct alike *a, size_t i)
+static struct str model_told(const struct alike *a, const struct eval_row *row)
+{
+    return a->naming.models ? row->shared->model : (struct str){NULL, 0};
+}
+
+/* Whether there were several. */
+static bool add_trials(struct buf *out, const struct alike *a, size_t i)
 {
     size_t n = 0, told = 0;
     for (size_t k = i; k < a->n; k++) {
@@ -95,6 +101,16 @@ void alike_add_trials(struct buf *out, const struct alike *a, size_t i)
         buf_fmt(out, " and %zu more", n - told);
     }
     buf_addz(out, n > 1 ? ")" : "");
+    return n > 1;
+}
+
+void alike_add_name(struct buf *out, const struct alike *a, size_t i, const char *number)
+{
+    const struct eval_row *row = a->rows[i];
+    task_add(out, row->task, model_told(a, row));
+    if (!add_trials(out, a, i) && a->naming.trials) {
+        buf_fmt(out, "%s%" PRId32, number, row->trial);
+    }
 }
 
 void alike_add_others(struct buf *out, const struct alike *a, size_t i)
@@ -106,7 +122,7 @@ void alike_add_others(struct buf *out, const struct alike *a, size_t i)
                      (k == 0 || !same_task(a->rows[k], a->rows[k - 1]));
         if (other && n++ < NAMES_SHOWN) {
             buf_addz(&names, n == 1 ? "" : ", ");
-            line_add(&names, a->rows[k]->task);
+            task_add(&names, a->rows[k]->task, model_told(a, a->rows[k]));
         }
     }
     if (n > 0) {

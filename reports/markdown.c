@@ -135,8 +135,7 @@ static void add_row(struct buf *out, const struct eval_report *r)
     arena_free(arena);
 }
 
-static void add_story(struct sink *sink, const struct alike *a, size_t n, bool several,
-                      struct arena *scratch)
+static void add_story(struct sink *sink, const struct alike *a, size_t n, struct arena *scratch)
 {
     const struct eval_report *r = a->report;
     struct buf *out = &sink->text;
@@ -148,14 +147,10 @@ static void add_story(struct sink *sink, const struct alike *a, size_t n, bool s
     if (sink->code != 0) {
         return;
     }
-    struct buf text = {0}, trials = {0};
+    struct buf text = {0}, name = {0};
+    alike_add_name(&name, a, n, " trial ");
     buf_addz(out, "**");
-    add_plain(out, t->task);
-    alike_add_trials(&trials, a, n);
-    buf_add(out, buf_str(&trials));
-    if (several && trials.n == 0) {
-        buf_fmt(out, " trial %" PRId64, t->trial);
-    }
+    add_plain(out, buf_str(&name));
     buf_addz(out, "**");
     if (t->file != NULL) {
         buf_addz(out, " (");
@@ -180,7 +175,7 @@ static void add_story(struct sink *sink, const struct alike *a, size_t n, bool s
     add_block(out, str_trim(buf_str(&text)), STORY_CHARS);
     buf_char(out, '\n');
     buf_free(&text);
-    buf_free(&trials);
+    buf_free(&name);
 }
 
 /* The first trials with this outcome. */
@@ -202,7 +197,6 @@ static void find_stories(struct sink *sink, const struct eval_report *r, enum ev
 /* How many trials are told of. */
 static size_t add_stories(struct sink *sink, const struct alike *a)
 {
-    bool several = several_trials(a->report);
     struct arena *scratch = arena_new();
     size_t told = 0;
     for (size_t i = 0; i < a->n; i++) {
@@ -210,7 +204,7 @@ static size_t add_stories(struct sink *sink, const struct alike *a)
             told++;
         } else if (sink->text.n < BYTES_MAX) {
             arena_clear(scratch);
-            add_story(sink, a, i, several, scratch);
+            add_story(sink, a, i, scratch);
             told++;
         }
     }
@@ -261,9 +255,12 @@ static void add_flaky(struct buf *out, const struct eval_report *r)
     for (size_t i = 0; f.flaky > 0 && i < f.n_groups && out->n < BYTES_MAX; i++) {
         const struct eval_group *g = &f.groups[i];
         if (eval_is_flaky(g)) {
+            struct buf name = {0};
+            task_add(&name, g->task, g->model);
             buf_addz(out, "| ");
-            add_plain(out, g->task);
+            add_plain(out, buf_str(&name));
             buf_fmt(out, " | %" PRId64 "/%" PRId64 " |\n", g->passed, g->scored);
+            buf_free(&name);
         }
     }
     buf_addz(out, f.flaky > 0 ? "\n</details>\n" : "");

@@ -38,14 +38,13 @@ static enum paint outcome_paint(enum eval_outcome o)
     return PAINT_NONE;
 }
 
-bool several_trials(const struct eval_report *r)
+struct naming naming_of(const struct eval_report *r)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->rows[i].trial > 1) {
-            return true;
-        }
+    struct naming all = {.models = eval_several_models(r)};
+    for (size_t i = 0; !all.trials && i < r->n; i++) {
+        all.trials = r->rows[i].trial > 1;
     }
-    return false;
+    return all;
 }
 
 static struct str text_of(struct buf *b, struct arena *arena)
@@ -55,11 +54,11 @@ static struct str text_of(struct buf *b, struct arena *arena)
     return s;
 }
 
-static struct str task_name(const struct eval_row *t, bool several, struct arena *arena)
+static struct str task_name(const struct eval_row *t, struct naming naming, struct arena *arena)
 {
     struct buf b = {0};
-    line_add(&b, t->task);
-    if (several) {
+    task_add(&b, t->task, naming.models ? t->shared->model : (struct str){NULL, 0});
+    if (naming.trials) {
         buf_fmt(&b, " #%" PRId32, t->trial);
     }
     return text_of(&b, arena);
@@ -95,9 +94,9 @@ static struct str calls_text(const struct eval_row *t, struct arena *arena)
                : arena_printf(arena, "%" PRId32 "/%" PRId32, t->calls, t->expected_calls);
 }
 
-static struct row row_of(const struct eval_row *t, bool several, struct arena *arena)
+static struct row row_of(const struct eval_row *t, struct naming naming, struct arena *arena)
 {
-    struct row row = {.cells = {task_name(t, several, arena),
+    struct row row = {.cells = {task_name(t, naming, arena),
                                 str_of(eval_outcome_name((enum eval_outcome)t->outcome))}};
     for (size_t i = 2; i < COLUMNS; i++) {
         row.cells[i] = STR("-");
@@ -212,7 +211,7 @@ static void add_left(struct buf *out, const struct eval_report *r, const struct 
 static void add_rows(struct buf *out, const struct eval_report *r, bool color)
 {
     struct arena *arena = arena_new();
-    bool several = several_trials(r);
+    struct naming naming = naming_of(r);
     struct chosen c = choose_rows(r, arena);
     struct row *rows = arena_array(arena, c.n + 1, sizeof *rows);
     struct layout layout = {.color = color};
@@ -221,7 +220,7 @@ static void add_rows(struct buf *out, const struct eval_report *r, bool color)
     }
     for (size_t i = 0; i <= c.n; i++) {
         if (i > 0) {
-            rows[i] = row_of(c.rows[i - 1], several, arena);
+            rows[i] = row_of(c.rows[i - 1], naming, arena);
         }
         for (size_t k = 0; k < COLUMNS; k++) {
             size_t width = text_width(rows[i].cells[k]);
@@ -279,11 +278,11 @@ static void add_reasons(struct buf *out, const struct alike *a, size_t i,
     buf_free(&others);
 }
 
-static void add_story(struct sink *sink, const struct alike *a, size_t i, bool several, bool color,
+static void add_story(struct sink *sink, const struct alike *a, size_t i, bool color,
                       struct arena *scratch)
 {
     const struct eval_row *row = a->rows[i];
-    struct buf *out = &sink->text, trials = {0};
+    struct buf *out = &sink->text;
     struct eval_trial t;
     enum eval_outcome outcome = (enum eval_outcome)row->outcome;
     if (sink->code == 0) {
@@ -294,10 +293,8 @@ static void add_story(struct sink *sink, const struct alike *a, size_t i, bool s
     }
     buf_char(out, '\n');
     paint_add(out, str_of(eval_outcome_name(outcome)), outcome_paint(outcome), color);
-    alike_add_trials(&trials, a, i);
-    struct str name = task_name(row, several && trials.n == 0, scratch);
-    buf_fmt(out, " %.*s%.*s", STR_FMT(name), STR_FMT(buf_str(&trials)));
-    buf_free(&trials);
+    buf_char(out, ' ');
+    alike_add_name(out, a, i, " #");
     if (row->shared->file != NULL) {
         buf_addz(out, " (");
         line_add(out, str_of(row->shared->file));
@@ -310,7 +307,6 @@ static void add_story(struct sink *sink, const struct alike *a, size_t i, bool s
 static void add_stories(struct sink *out, const struct eval_report *r, bool color)
 {
     struct arena *arena = arena_new(), *scratch = arena_new();
-    bool several = several_trials(r);
     struct chosen c = choose_stories(r, arena);
     struct alike a = {.n = 0};
     if (out->code == 0) {
@@ -319,7 +315,7 @@ static void add_stories(struct sink *out, const struct eval_report *r, bool colo
     for (size_t i = 0; sink_ease(out) && i < a.n; i++) {
         if (alike_is_told(&a, i)) {
             arena_clear(scratch);
-            add_story(out, &a, i, several, color, scratch);
+            add_story(out, &a, i, color, scratch);
         }
     }
     buf_addz(&out->text, a.missed > 1 ? "\n" : "");

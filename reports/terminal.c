@@ -146,6 +146,16 @@ void word_add(struct buf *out, struct str s)
     buf_free(&word);
 }
 
+void task_add(struct buf *out, struct str task, struct str model)
+{
+    line_add(out, task);
+    if (model.n > 0) {
+        buf_addz(out, " (");
+        line_add(out, model);
+        buf_char(out, ')');
+    }
+}
+
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars)
 {
     struct str shown = max_chars == 0 ? s : utf8_prefix(s, max_chars);

@@ -77,6 +77,7 @@ static void recorded_and_replayed(void)
         ASSAY_WITH(&o, "eval", set, "--record", tapes, "--trials", "2", "--out", recorded);
     CHECK_STATUS(r, 0);
     CHECK_OUT(r, "12 passed, 0 failed, 0 errors");
+    CHECK_OUT(r, "\na (m/1@anthropic) #2  pass ");
     CHECK_ERR(r, "recorded 12 cassettes");
     CHECK_STATUS(server_end(&m.server), 0);
     const char *results = read_text(path_of("%s/results.jsonl", recorded), NULL);
@@ -196,6 +197,26 @@ static void no_model(void)
     CHECK_ERR(r, "--model wants a value");
 }
 
+/* Which model a task failed with, in text and Markdown. */
+static void names_models(void)
+{
+    const char *dir = testing_dir(), *run = path_of("%s/run", dir);
+    write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: Never.}\n");
+    const char *set = write_text(dir, "set.yaml",
+                                 "version: 1\nname: n\ndefaults: {fake: s.yaml}\ntasks:\n"
+                                 "- {id: a, prompt: p, expect: {answer: {contains: So}}}\n");
+    const struct ran *r =
+        ASSAY("eval", set, "--fake", "--model", "x", "--model", "y", "--trials", "2", "--out", run);
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "\na (x) #1 ");
+    CHECK_OUT(r, "\nfail a (x) (trials 1 and 2) (");
+    CHECK_OUT(r, "\nfail a (y) (trials 1 and 2) (");
+    r = ASSAY("report", run, "--format", "markdown");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "\n**a (x) (trials 1 and 2)** (");
+    CHECK_OUT(r, "\n**a (y) (trials 1 and 2)** (");
+}
+
 static void filters(void)
 {
     const char *dir = testing_dir(), *set = matrix_set(dir);
@@ -229,7 +250,8 @@ static void filters(void)
     }
 }
 
-TESTS(matrix, {"models_of_a_set_are_recorded_and_replayed", recorded_and_replayed},
+TESTS(matrix, {"reports_name_the_models", names_models},
+      {"models_of_a_set_are_recorded_and_replayed", recorded_and_replayed},
       {"models_are_found_in_their_folders", one_of_them},
       {"models_of_the_command_line_play_each_script", fakes},
       {"models_merge_from_shards_to_the_same_bytes", shards},
