@@ -147,11 +147,12 @@ static void cost_data(struct buf *out, const struct marks *m)
     }
 }
 
+/* The empty second line of the label below keeps it from the key. */
 static void cost_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
     buf_addz(&plot, "set title 'success against cost'\nset xlabel \"cost a trial");
-    buf_fmt(&plot, " (%.*s)\" offset 0,0.5\n", STR_FMT(m->currency));
+    buf_fmt(&plot, " (%.*s)\\n \"\n", STR_FMT(m->currency));
     buf_addz(&plot, "set ylabel 'success, with its 95% interval'\nset yrange [0:1.05]\n"
                     "set xrange [0:*]\nset offsets 0, graph 0.1, 0, 0\nset grid\nset rmargin 6\n"
                     "set key below autotitle columnhead\n");
@@ -208,7 +209,7 @@ static void time_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
     buf_addz(&plot,
-             "set title 'time a trial'\nset xlabel 'seconds' offset 0,0.5\n"
+             "set title 'time a trial'\nset xlabel \"seconds\\n \"\n"
              "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
              "set xrange [0:*]\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
     buf_fmt(&plot, "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2 lc i+1\n",
