@@ -37,7 +37,7 @@ int alike_find(const struct eval_report *r, const struct eval_row *const *rows, 
                struct arena *arena, struct alike *out, struct err *e)
 {
     struct arena *scratch = arena_new();
-    *out = (struct alike){.report = r, .rows = rows, .n = n, .naming = naming_of(r)};
+    *out = (struct alike){.report = r, .rows = rows, .n = n, .models = eval_several_models(r)};
     out->stories = arena_array(arena, n, sizeof *out->stories);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -67,6 +67,11 @@ bool alike_is_told(const struct alike *a, size_t i)
     return a->stories[i].first == i;
 }
 
+struct str alike_model(const struct alike *a, size_t i)
+{
+    return a->models ? a->rows[i]->shared->model : STR("");
+}
+
 static bool same_task(const struct eval_row *x, const struct eval_row *y)
 {
     return str_eq(x->task, y->task) && str_eq(x->shared->model, y->shared->model);
@@ -78,13 +83,7 @@ static void add_comma(struct buf *out, size_t i, size_t n)
     buf_addz(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
 }
 
-static struct str model_told(const struct alike *a, const struct eval_row *row)
-{
-    return a->naming.models ? row->shared->model : (struct str){NULL, 0};
-}
-
-/* Whether there were several. */
-static bool add_trials(struct buf *out, const struct alike *a, size_t i)
+void alike_add_trials(struct buf *out, const struct alike *a, size_t i)
 {
     size_t n = 0, told = 0;
     for (size_t k = i; k < a->n; k++) {
@@ -101,16 +100,6 @@ static bool add_trials(struct buf *out, const struct alike *a, size_t i)
         buf_fmt(out, " and %zu more", n - told);
     }
     buf_addz(out, n > 1 ? ")" : "");
-    return n > 1;
-}
-
-void alike_add_name(struct buf *out, const struct alike *a, size_t i, const char *number)
-{
-    const struct eval_row *row = a->rows[i];
-    task_add(out, row->task, model_told(a, row));
-    if (!add_trials(out, a, i) && a->naming.trials) {
-        buf_fmt(out, "%s%" PRId32, number, row->trial);
-    }
 }
 
 void alike_add_others(struct buf *out, const struct alike *a, size_t i)
@@ -122,7 +111,7 @@ void alike_add_others(struct buf *out, const struct alike *a, size_t i)
                      (k == 0 || !same_task(a->rows[k], a->rows[k - 1]));
         if (other && n++ < NAMES_SHOWN) {
             buf_addz(&names, n == 1 ? "" : ", ");
-            task_add(&names, a->rows[k]->task, model_told(a, a->rows[k]));
+            task_add(&names, a->rows[k]->task, alike_model(a, k));
         }
     }
     if (n > 0) {

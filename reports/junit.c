@@ -88,16 +88,16 @@ static void add_error(struct buf *out, const struct eval_report *r, const struct
     buf_addz(out, "</error>\n");
 }
 
-static void add_name(struct buf *out, const struct eval_row *t, struct naming naming)
+static void add_name(struct buf *out, const struct eval_row *t, bool several, bool models)
 {
     struct buf name = {0}, class = {0};
     const char *set = t->shared->set;
     buf_add(&name, t->task);
-    if (naming.trials) {
+    if (several) {
         buf_fmt(&name, " #%" PRId32, t->trial);
     }
     buf_addz(&class, set == NULL || *set == '\0' ? "assay" : set);
-    if (naming.models && t->shared->model.n > 0) {
+    if (models && t->shared->model.n > 0) {
         buf_fmt(&class, ".%.*s", STR_FMT(t->shared->model));
     }
     add_attribute(out, "classname", buf_str(&class));
@@ -126,11 +126,11 @@ static void add_wrong(struct sink *out, const struct eval_report *r, const struc
 
 /* The class is the set, and the model where there are several: viewers show it as a tree. */
 static void add_case(struct sink *sink, const struct eval_report *r, const struct eval_row *t,
-                     struct naming naming, struct arena *scratch)
+                     bool several, bool models, struct arena *scratch)
 {
     struct buf *out = &sink->text;
     buf_addz(out, "    <testcase");
-    add_name(out, t, naming);
+    add_name(out, t, several, models);
     add_time(out, t->ended_ms);
     if (t->outcome == EVAL_PASS) {
         buf_addz(out, "/>\n");
@@ -171,7 +171,7 @@ static void add_suite(struct sink *sink, const struct eval_report *r)
 {
     struct buf *out = &sink->text;
     struct arena *scratch = arena_new();
-    struct naming naming = naming_of(r);
+    bool several = several_trials(r), models = eval_several_models(r);
     buf_addz(out, "  <testsuite");
     add_attribute(out, "name", str_of(r->out));
     size_t more = r->interrupted ? 1 : 0;
@@ -184,7 +184,7 @@ static void add_suite(struct sink *sink, const struct eval_report *r)
     buf_addz(out, ">\n");
     for (size_t i = 0; sink_ease(sink) && i < r->n; i++) {
         arena_clear(scratch);
-        add_case(sink, r, &r->rows[i], naming, scratch);
+        add_case(sink, r, &r->rows[i], several, models, scratch);
     }
     add_unfinished(out, r);
     buf_addz(out, "  </testsuite>\n");

@@ -30,7 +30,7 @@ void tokens_add(struct buf *out, const struct usage *u);
 /* Appends s as a part of one line: what a terminal would obey, newlines and tabs become spaces. */
 void line_add(struct buf *out, struct str s);
 
-/* Appends the name of a task likewise, and in brackets the model that ran it; n 0 = none. */
+/* Appends "TASK (MODEL)", or "RUN (MODEL)", likewise; model n 0 = without it. */
 void task_add(struct buf *out, struct str task, struct str model);
 
 /* Appends a word of a command likewise, in quotes where a shell needs them. */
@@ -41,12 +41,8 @@ void word_add(struct buf *out, struct str s);
  * no limit. */
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars);
 
-/* What a run's trials have in their names beside the task: what not all of them share. */
-struct naming {
-    bool models;
-    bool trials; /* their numbers */
-};
-struct naming naming_of(const struct eval_report *r);
+/* Whether a run has more than one trial of a task. */
+bool several_trials(const struct eval_report *r);
 
 /* Appends a percentage with one decimal, rounded half up; but never 100 for less than all; "-" for
  * null. */
@@ -88,7 +84,7 @@ struct alike {
     struct story *stories; /* n */
     size_t n;
     size_t missed; /* tasks */
-    struct naming naming;
+    bool models;   /* there are several, so that a task is named with its model */
 };
 
 /* Fills *out, in arena; views of rows. Errors as eval_details. */
@@ -96,10 +92,10 @@ int alike_find(const struct eval_report *r, const struct eval_row *const *rows, 
                struct arena *arena, struct alike *out, struct err *e) MUST_CHECK;
 /* Whether story i is told; where not, an earlier one is told for it. */
 bool alike_is_told(const struct alike *a, size_t i);
-/* Appends the name of the trial that story i is about: "task", "task (model) #2", or "task (trials
- * 1, 2 and 3)" where several trials of its task are told together. number: what stands before it.
- */
-void alike_add_name(struct buf *out, const struct alike *a, size_t i, const char *number);
+/* The model that stands beside the task of story i; n 0 = there is but one. */
+struct str alike_model(const struct alike *a, size_t i);
+/* Appends " (trials 1, 2 and 3)" where several trials of its task are told together. */
+void alike_add_trials(struct buf *out, const struct alike *a, size_t i);
 /* Appends the problem of a trial, without the command of a miss where one for all stands below. */
 void alike_add_problem(struct buf *out, const struct alike *a, const struct eval_trial *t,
                        struct arena *scratch);

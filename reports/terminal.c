@@ -138,14 +138,6 @@ void line_add(struct buf *out, struct str s)
     }
 }
 
-void word_add(struct buf *out, struct str s)
-{
-    struct buf word = {0};
-    text_add_word(&word, s);
-    line_add(out, buf_str(&word));
-    buf_free(&word);
-}
-
 void task_add(struct buf *out, struct str task, struct str model)
 {
     line_add(out, task);
@@ -154,6 +146,14 @@ void task_add(struct buf *out, struct str task, struct str model)
         line_add(out, model);
         buf_char(out, ')');
     }
+}
+
+void word_add(struct buf *out, struct str s)
+{
+    struct buf word = {0};
+    text_add_word(&word, s);
+    line_add(out, buf_str(&word));
+    buf_free(&word);
 }
 
 void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars)

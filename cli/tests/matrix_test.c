@@ -77,7 +77,6 @@ static void recorded_and_replayed(void)
         ASSAY_WITH(&o, "eval", set, "--record", tapes, "--trials", "2", "--out", recorded);
     CHECK_STATUS(r, 0);
     CHECK_OUT(r, "12 passed, 0 failed, 0 errors");
-    CHECK_OUT(r, "\na (m/1@anthropic) #2  pass ");
     CHECK_ERR(r, "recorded 12 cassettes");
     CHECK_STATUS(server_end(&m.server), 0);
     const char *results = read_text(path_of("%s/results.jsonl", recorded), NULL);
@@ -163,6 +162,30 @@ static void fakes(void)
     CHECK_ERR(r, "the models x and X would share file names");
 }
 
+/* What is told of a trial names its model, and what is told of a run is told of each. */
+static void told_apart(void)
+{
+    const char *dir = testing_dir(), *set = matrix_set(dir), *out = path_of("%s/out", dir);
+    const char *script = write_text(dir, "f.script.yaml",
+                                    "version: 1\nrules:\n- when: {model: y}\n  reply: {text: No.}\n"
+                                    "- reply: {text: So.}\n");
+    const struct ran *r = ASSAY("eval", set, "--fake", "--script", script, "--model", "x",
+                                "--model", "y", "--out", out);
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "task  model  outcome  made/expected");
+    CHECK_OUT(r, "\na     x      pass ");
+    CHECK_OUT(r, "\na     y      fail ");
+    CHECK_OUT(r, "\nfail a (y) (");
+    r = ASSAY("report", out, "--format", "markdown");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "/out | 2/4 |");
+    CHECK_OUT(r, "/out (x) | 2/2 |");
+    CHECK_OUT(r, "/out (y) | 0/2 |");
+    CHECK_OUT(r, "**a (y)** (");
+    CHECK_OUT(r, "/out (x) | 100.0% |");
+    CHECK_OUT(r, "/out (y) | 0.0% |");
+}
+
 static void shards(void)
 {
     const char *dir = testing_dir(), *set = matrix_set(dir);
@@ -195,26 +218,6 @@ static void no_model(void)
     r = ASSAY("eval", set, "--model", "", "--out", path_of("%s/out", dir));
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "--model wants a value");
-}
-
-/* Which model a task failed with, in text and Markdown. */
-static void names_models(void)
-{
-    const char *dir = testing_dir(), *run = path_of("%s/run", dir);
-    write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: Never.}\n");
-    const char *set = write_text(dir, "set.yaml",
-                                 "version: 1\nname: n\ndefaults: {fake: s.yaml}\ntasks:\n"
-                                 "- {id: a, prompt: p, expect: {answer: {contains: So}}}\n");
-    const struct ran *r =
-        ASSAY("eval", set, "--fake", "--model", "x", "--model", "y", "--trials", "2", "--out", run);
-    CHECK_STATUS(r, 1);
-    CHECK_OUT(r, "\na (x) #1 ");
-    CHECK_OUT(r, "\nfail a (x) (trials 1 and 2) (");
-    CHECK_OUT(r, "\nfail a (y) (trials 1 and 2) (");
-    r = ASSAY("report", run, "--format", "markdown");
-    CHECK_STATUS(r, 0);
-    CHECK_OUT(r, "\n**a (x) (trials 1 and 2)** (");
-    CHECK_OUT(r, "\n**a (y) (trials 1 and 2)** (");
 }
 
 static void filters(void)
@@ -250,10 +253,10 @@ static void filters(void)
     }
 }
 
-TESTS(matrix, {"reports_name_the_models", names_models},
-      {"models_of_a_set_are_recorded_and_replayed", recorded_and_replayed},
+TESTS(matrix, {"models_of_a_set_are_recorded_and_replayed", recorded_and_replayed},
       {"models_are_found_in_their_folders", one_of_them},
       {"models_of_the_command_line_play_each_script", fakes},
+      {"models_are_told_apart_in_reports", told_apart},
       {"models_merge_from_shards_to_the_same_bytes", shards},
       {"models_are_wanted_where_one_is_asked", no_model},
       {"filters_choose_tasks_by_their_tags", filters})
