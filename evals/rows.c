@@ -3,25 +3,16 @@
 #include "evals/rows_int.h"
 #include "evals/runs.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS_FIRST = 64, ROWS_FIRST = 256 };
+enum { ROWS_FIRST = 256 };
 
 /* ---- what is kept once ---- */
-
-/* A hash table of pieces in the report's arena, at most half full. */
-struct table {
-    struct slot {
-        uint64_t hash;
-        const void *piece; /* NULL = free */
-    } * slots;
-    size_t room; /* a power of 2 */
-    size_t n;
-};
 
 struct eval_pool {
     struct table shared;
@@ -29,40 +20,6 @@ struct eval_pool {
     size_t rows_room;
     struct str last_task; /* trials of a task mostly follow each other */
 };
-
-typedef bool same_fn(const void *a, const void *b);
-
-/* The slot of `piece`, or the free one where it belongs. */
-static struct slot *find_slot(const struct table *t, uint64_t hash, const void *piece,
-                              same_fn *same)
-{
-    size_t at = (size_t)hash & (t->room - 1);
-    while (t->slots[at].piece != NULL &&
-           (t->slots[at].hash != hash || (same != NULL && !same(t->slots[at].piece, piece)))) {
-        at = (at + 1) & (t->room - 1);
-    }
-    return &t->slots[at];
-}
-
-static void make_room(struct table *t)
-{
-    if (t->room > 0 && t->n < t->room / 2) {
-        return;
-    }
-    struct table bigger = {.room = t->room == 0 ? SLOTS_FIRST : t->room * 2, .n = t->n};
-    bigger.slots = mem_zero(bigger.room * sizeof *bigger.slots);
-    for (size_t i = 0; i < t->room; i++) {
-        size_t at = (size_t)t->slots[i].hash & (bigger.room - 1);
-        while (t->slots[i].piece != NULL && bigger.slots[at].piece != NULL) {
-            at = (at + 1) & (bigger.room - 1);
-        }
-        if (t->slots[i].piece != NULL) {
-            bigger.slots[at] = t->slots[i];
-        }
-    }
-    free(t->slots);
-    *t = bigger;
-}
 
 static bool same_z(const char *a, const char *b)
 {
@@ -102,9 +59,8 @@ static const char *copy_z(struct arena *arena, const char *z)
 static const struct eval_shared *share(struct eval_report *r, const struct eval_shared *s)
 {
     struct table *t = &r->pool->shared;
-    make_room(t);
     uint64_t hash = hash_shared(s);
-    struct slot *slot = find_slot(t, hash, s, same_shared);
+    struct table_slot *slot = table_find(t, hash, s, same_shared);
     if (slot->piece != NULL) {
         return slot->piece;
     }
@@ -121,8 +77,7 @@ static const struct eval_shared *share(struct eval_report *r, const struct eval_
                                  .n_tags = s->n_tags,
                                  .trace_begin = arena_str(r->arena, s->trace_begin),
                                  .trace_end = arena_str(r->arena, s->trace_end)};
-    *slot = (struct slot){hash, kept};
-    t->n++;
+    table_put(t, slot, hash, kept);
     return kept;
 }
 
@@ -139,16 +94,14 @@ static bool same_scores(const void *a, const void *b)
 static const struct eval_scores *share_scores(struct eval_report *r, const struct eval_scores *s)
 {
     struct table *t = &r->pool->scores;
-    make_room(t);
     const struct ratio p[] = {s->tool_selection, s->precision, s->recall, s->f1, s->arguments};
     uint64_t hash = hash64((uint64_t)(s->trajectory + 1) * 2 + s->success,
                            (struct str){(const char *)p, sizeof p});
-    struct slot *slot = find_slot(t, hash, s, same_scores);
+    struct table_slot *slot = table_find(t, hash, s, same_scores);
     if (slot->piece == NULL) {
         struct eval_scores *kept = arena_alloc(r->arena, sizeof *kept);
         *kept = *s;
-        *slot = (struct slot){hash, kept};
-        t->n++;
+        table_put(t, slot, hash, kept);
     }
     return slot->piece;
 }
@@ -170,8 +123,8 @@ void eval_report_free(struct eval_report *r)
         return;
     }
     lines_free(r->details);
-    free(r->pool->shared.slots);
-    free(r->pool->scores.slots);
+    table_free(&r->pool->shared);
+    table_free(&r->pool->scores);
     free(r->pool);
     free(r->rows);
     arena_free(r->arena);

@@ -8,6 +8,8 @@
 /* What stands before the command, where a trial has no recording. */
 #define MISS_RECORD "to record it: "
 
+/* ---- trial.c ---- */
+
 struct trial;
 
 /* Starts a trial in the run directory `dir`. done(ctx) comes once, from the loop, when it is over;
@@ -16,6 +18,8 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
                         const struct plan_item *item, const char *dir, void (*done)(void *ctx),
                         void *ctx);
 void trial_cancel(struct trial *t);
+
+/* ---- settle.c ---- */
 
 /* What it came to, in arena; frees t. ERR_IO: its trace or its recording could not be written. */
 int trial_finish(struct trial *t, struct arena *arena, struct eval_trial *out,
@@ -27,7 +31,7 @@ void trial_make_error(struct eval_trial *t, int code, struct str problem);
 /* How many calls are expected; -1 = nothing is said of calls. */
 int64_t expected_calls(const struct golden_expect *x);
 
-/* ---- sums ---- */
+/* ---- summary.c ---- */
 
 /* Fills the report's summary and exit status from its trials. */
 void eval_sum(struct eval_report *r, int64_t allow_errors);

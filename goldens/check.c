@@ -1,7 +1,6 @@
 #include "fakellm/fake.h"
 #include "goldens/golden_int.h"
 #include "kernel/base/text.h"
-#include "kernel/drive/files.h"
 
 #include <string.h>
 
@@ -115,26 +114,6 @@ static void check_forbidden(const struct golden_report *r, const struct golden_t
     }
 }
 
-/* A file beside the one that is not there, of nearly that name. */
-static void add_close_file(struct buf *out, const char *path)
-{
-    struct arena *arena = arena_new();
-    struct str *names = NULL;
-    size_t n = 0;
-    const char *slash = strrchr(path, '/');
-    if (dir_list(arena, path_dir(arena, path), ".yaml", &names, &n, NULL) == 0) {
-        const char **files = arena_array(arena, n, sizeof *files);
-        for (size_t i = 0; i < n; i++) {
-            files[i] = arena_cstr(arena, names[i]);
-        }
-        const char *close = text_closest(str_of(slash == NULL ? path : slash + 1), files, n);
-        if (close != NULL) {
-            buf_fmt(out, "; did you mean %s?", close);
-        }
-    }
-    arena_free(arena);
-}
-
 void golden_check_script(const struct golden_report *r, const char *path, const struct val *at)
 {
     struct fake_script *script;
@@ -145,7 +124,7 @@ void golden_check_script(const struct golden_report *r, const char *path, const 
         fake_free(script);
     } else if (rc == ERR_NOT_FOUND) {
         buf_fmt(&message, "there is no script %s", path);
-        add_close_file(&message, path);
+        golden_add_close_file(&message, path);
         golden_tell(r, at->line, at->column, FINDING_ERROR, "missing_script", &message);
     } else {
         struct golden_report other = {r->found, r->ctx, path};

@@ -10,13 +10,13 @@ enum { FILE_BYTES_MAX = 64 << 20, SHOWN_CHARS = 40 };
 /* ---- comments ---- */
 
 /* A file of the set, by lines. */
-struct lines {
+struct file_lines {
     struct arena *arena;
     struct str *lines;
     size_t n;
 };
 
-static void split(struct lines *l, struct str text)
+static void split(struct file_lines *l, struct str text)
 {
     size_t n = 1;
     for (size_t i = 0; i < text.n; i++) {
@@ -50,7 +50,8 @@ static struct str cut_off(struct str line, uint32_t column)
 }
 
 /* Recursion ends at the file's depth. */
-static void check_value(const struct golden_report *r, const struct lines *l, const struct val *v)
+static void check_value(const struct golden_report *r, const struct file_lines *l,
+                        const struct val *v)
 {
     for (size_t i = 0; v->kind == VAL_ARRAY && i < v->count; i++) {
         check_value(r, l, &v->items[i]);
@@ -75,7 +76,7 @@ static void check_value(const struct golden_report *r, const struct lines *l, co
 static void check_file(const struct golden_report *r, const struct golden_set *s)
 {
     static const char *const keys[] = {"prompt", "turns", "system", "expect"};
-    struct lines l = {.arena = arena_new()};
+    struct file_lines l = {.arena = arena_new()};
     struct str text;
     if (file_read(l.arena, r->file, FILE_BYTES_MAX, &text, NULL) == 0) {
         split(&l, text);

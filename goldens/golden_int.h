@@ -107,6 +107,10 @@ int golden_models_load(struct golden_loaded *l, const struct val *root, struct e
 /* Loads the `judge` of the set at root, which counts from then on. ERR_INPUT with place. */
 int golden_judge_load(struct golden_loaded *l, const struct val *root, struct err *e) MUST_CHECK;
 
+/* Appends "; did you mean NAME?" where a YAML file beside `path`, which is not there, has nearly
+ * its name. */
+void golden_add_close_file(struct buf *out, const char *path);
+
 /* Compiles the answer check written at v. It belongs to l. ERR_INPUT with place. */
 int golden_answer_load(struct golden_loaded *l, const struct val *v, struct golden_answer **out,
                        struct err *e) MUST_CHECK;

@@ -19,6 +19,38 @@ enum {
     SHOWN_CHARS = 60,
 };
 
+/* ---- files that it names ---- */
+
+void golden_add_close_file(struct buf *out, const char *path)
+{
+    struct arena *arena = arena_new();
+    struct str *names = NULL;
+    size_t n = 0;
+    const char *slash = strrchr(path, '/');
+    if (dir_list(arena, path_dir(arena, path), ".yaml", &names, &n, NULL) == 0) {
+        const char **files = arena_array(arena, n, sizeof *files);
+        for (size_t i = 0; i < n; i++) {
+            files[i] = arena_cstr(arena, names[i]);
+        }
+        const char *close = text_closest(str_of(slash == NULL ? path : slash + 1), files, n);
+        if (close != NULL) {
+            buf_fmt(out, "; did you mean %s?", close);
+        }
+    }
+    arena_free(arena);
+}
+
+/* what: it should be, "tool file". */
+static int no_file(struct doc d, const struct val *v, const char *what, const char *path,
+                   struct err *e)
+{
+    struct buf close = {0};
+    golden_add_close_file(&close, path);
+    int rc = doc_fail(d, v, e, "there is no %s %s%.*s", what, path, STR_FMT(buf_str(&close)));
+    buf_free(&close);
+    return rc;
+}
+
 /* ---- pieces of a task ---- */
 
 static int load_budget(struct doc d, const struct val *v, struct budget *out, struct err *e)
@@ -61,7 +93,7 @@ static int add_tools(struct golden_loaded *l, const struct val *v, struct golden
     }
     int rc = toolset_add_file(t->set, t->path, e);
     if (rc == ERR_NOT_FOUND) {
-        return doc_fail(l->doc, v, e, "there is no tool file %s", t->path);
+        return no_file(l->doc, v, "tool file", t->path, e);
     }
     return rc;
 }
@@ -439,10 +471,11 @@ static int load_include(struct golden_loaded *l, const struct val *v, struct err
     if (path_is_dir(path)) {
         return doc_fail(l->doc, v, e, "%s is a folder: expected the path of a golden set", path);
     }
+    if (!path_exists(path)) {
+        return no_file(l->doc, v, "golden set", path, e);
+    }
     if (!path_is_file(path)) {
-        return doc_fail(l->doc, v, e,
-                        path_exists(path) ? "%s is no plain file: expected the path of a golden set"
-                                          : "there is no golden set %s",
+        return doc_fail(l->doc, v, e, "%s is no plain file: expected the path of a golden set",
                         path);
     }
     if (is_open(l, path)) {

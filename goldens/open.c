@@ -2,6 +2,7 @@
  * the task is wanted. */
 #include "goldens/golden_int.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/table.h"
 #include "kernel/base/val_pack.h"
 #include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
@@ -13,65 +14,34 @@
 
 enum {
     IN_MEMORY_MAX = 1 << 20,
-    SLOTS_FIRST = 16,
     PIECES_BYTES_MIN = 16 << 20 /* a file of less is read whole, which is faster */
 };
 
 /* ---- texts that many tasks share ---- */
 
 struct shared {
-    uint64_t hash;
     struct str key;   /* ends with a NUL */
     struct str *tags; /* of a list of tags */
     size_t n_tags;
 };
 
-/* Open addressing, at most half full. */
-struct shared_table {
-    struct shared **slots;
-    size_t cap;
-    size_t n;
-};
-
-static size_t probe(const struct shared_table *t, uint64_t hash, struct str key)
+static bool has_key(const void *key, const void *piece)
 {
-    size_t at = (size_t)hash & (t->cap - 1);
-    while (t->slots[at] != NULL &&
-           (t->slots[at]->hash != hash || !str_eq(t->slots[at]->key, key))) {
-        at = (at + 1) & (t->cap - 1);
-    }
-    return at;
-}
-
-static void grow(struct shared_table *t)
-{
-    struct shared_table bigger = {.cap = t->cap == 0 ? SLOTS_FIRST : 2 * t->cap, .n = t->n};
-    bigger.slots = mem_zero(bigger.cap * sizeof(struct shared *));
-    for (size_t i = 0; i < t->cap; i++) {
-        if (t->slots[i] != NULL) {
-            bigger.slots[probe(&bigger, t->slots[i]->hash, t->slots[i]->key)] = t->slots[i];
-        }
-    }
-    free(t->slots);
-    *t = bigger;
+    return str_eq(*(const struct str *)key, ((const struct shared *)piece)->key);
 }
 
 /* The one with this key; *fresh: it has just been made. */
-static struct shared *share(struct shared_table *t, struct arena *arena, struct str key,
-                            bool *fresh)
+static struct shared *share(struct table *t, struct arena *arena, struct str key, bool *fresh)
 {
-    if (2 * t->n >= t->cap) {
-        grow(t);
-    }
     uint64_t hash = hash64(0, key);
-    struct shared **slot = &t->slots[probe(t, hash, key)];
-    *fresh = *slot == NULL;
+    struct table_slot *slot = table_find(t, hash, &key, has_key);
+    *fresh = slot->piece == NULL;
     if (*fresh) {
-        *slot = arena_alloc(arena, sizeof **slot);
-        **slot = (struct shared){.hash = hash, .key = arena_str(arena, key)};
-        t->n++;
+        struct shared *made = arena_alloc(arena, sizeof *made);
+        *made = (struct shared){.key = arena_str(arena, key)};
+        table_put(t, slot, hash, made);
     }
-    return *slot;
+    return slot->piece;
 }
 
 /* ---- what is kept ---- */
@@ -117,8 +87,8 @@ struct golden_opened {
     size_t n_files, cap_files;
     struct record *records;
     size_t n_records, cap_records;
-    struct shared_table scripts;
-    struct shared_table tags;
+    struct table scripts;
+    struct table tags;
 };
 
 struct golden_opened *golden_opened_new(void)
@@ -138,8 +108,8 @@ void golden_opened_free(struct golden_opened *o)
     free(o->items);
     free(o->files);
     free(o->records);
-    free(o->scripts.slots);
-    free(o->tags.slots);
+    table_free(&o->scripts);
+    table_free(&o->tags);
     free(o);
 }
 

@@ -1,7 +1,9 @@
 /* A session's event log as a task. */
+#include "goldens/golden_int.h"
 #include "goldens/make.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
+#include "kernel/base/yaml.h"
 #include "kernel/drive/files.h"
 
 #include <string.h>
@@ -31,7 +33,7 @@ struct session_log {
     struct str status; /* of the newest end; n 0 = it is not over */
     struct str answer; /* p NULL = none */
     uint32_t line;
-    bool joins; /* a set that is there, whose defaults must not count */
+    const struct val *defaults; /* of the set that it joins, which must not count; NULL = none */
 };
 
 static int fail(const struct session_log *s, struct err *e, const char *why)
@@ -266,6 +268,13 @@ static int load_tools(const struct session_log *s, struct toolset *tools, struct
     return 0;
 }
 
+/* Whether a task that says nothing of `key` gets one. */
+static bool inherits(const struct session_log *s, const char *key)
+{
+    const struct val *v = val_get(s->defaults, key);
+    return v != NULL && v->kind != VAL_NULL;
+}
+
 static void put_tools(const struct session_log *s, struct buf *out)
 {
     const struct val *names = val_get(s->start, "tools");
@@ -279,7 +288,7 @@ static void put_tools(const struct session_log *s, struct buf *out)
         return;
     }
     if (names->count == 0 || is_agents(s)) {
-        buf_addz(out, s->joins ? "  tools: null\n" : "");
+        buf_addz(out, inherits(s, "tools") ? "  tools: null\n" : "");
         return;
     }
     buf_addz(out, "  tools:\n");
@@ -368,25 +377,36 @@ static void put_said(struct buf *out, const struct session_log *s)
     }
 }
 
-static void put_settings(struct buf *out, const struct session_log *s)
+/* Whether the log's budget is the one that a task gets which names none. */
+static bool is_usual_budget(const struct session_log *s, const struct val *budget)
 {
     static const char usual[] = "{\"steps\":25,\"tokens\":60000,\"seconds\":120,\"cost_usd\":0.5}";
+    return inherits(s, "budget") ? val_equal(val_get(s->defaults, "budget"), budget)
+                                 : str_is(budget->raw, usual);
+}
+
+/* What the defaults of the set that it joins say otherwise is said of the task. */
+static void put_settings(struct buf *out, const struct session_log *s)
+{
     const struct val *system = val_get(s->start, "system");
     const struct val *budget = val_get(s->start, "budget");
-    if (val_is(system, VAL_STRING) && !is_agents(s)) {
+    int64_t trials = 1;
+    if (is_agents(s) || !val_is(system, VAL_STRING)) {
+        buf_addz(out, inherits(s, "system") ? "  system: null\n" : "");
+    } else if (!inherits(s, "system") ||
+               !str_eq(system->text, val_text(val_get(s->defaults, "system")))) {
         buf_addz(out, "  system: ");
         golden_put_text(out, system->text);
         buf_char(out, '\n');
-    } else if (s->joins) {
-        buf_addz(out, "  system: null\n");
     }
     put_tools(s, out);
-    if (val_is(budget, VAL_OBJECT) && (s->joins || !str_is(budget->raw, usual))) {
+    if (val_is(budget, VAL_OBJECT) && !is_usual_budget(s, budget)) {
         buf_addz(out, "  budget: ");
         golden_put_value(out, budget);
         buf_char(out, '\n');
     }
-    buf_addz(out, s->joins ? "  trials: 1\n" : "");
+    (void)val_int(val_get(s->defaults, "trials"), &trials);
+    buf_addz(out, trials != 1 ? "  trials: 1\n" : "");
 }
 
 static void put_task(struct buf *out, const struct session_log *s, const struct toolset *tools,
@@ -427,10 +447,23 @@ static struct str id_of(struct arena *arena, const struct golden_promotion *p)
                        : golden_word(arena, str_slice(name, 0, dot), "task");
 }
 
+/* The defaults of the set that the task joins; NULL where there are none, or the set is wrong,
+ * which is told when the task is added. */
+static const struct val *read_defaults(struct arena *arena, const char *set)
+{
+    struct str text;
+    struct val *root;
+    bool read = path_is_file(set) && file_read(arena, set, GOLDEN_SET_BYTES_MAX, &text, NULL) == 0;
+    return read && yaml_parse(arena, set, text, YAML_CORE, &root, NULL) == 0
+               ? val_get(root, "defaults")
+               : NULL;
+}
+
 int golden_promote(const struct golden_promotion *p, struct arena *arena, struct buf *task,
                    struct str *id, struct err *e)
 {
-    struct session_log s = {.arena = arena_new(), .p = p, .joins = path_exists(p->set)};
+    struct session_log s = {.arena = arena_new(), .p = p};
+    s.defaults = read_defaults(s.arena, p->set);
     struct toolset *tools = toolset_new();
     int rc = read_log(&s, e);
     rc = rc != 0 ? rc : check_end(&s, e);

@@ -103,13 +103,49 @@ static void turns_stay_turns(void)
                "  turns:\n"
                "  - user: \"One?\"\n"
                "  - user: \"Two?\"\n"
-               "  system: null\n"
-               "  tools: null\n"
-               "  budget: {\"steps\": 25, \"tokens\": 60000, \"seconds\": 120, \"cost_usd\": 0.5}\n"
-               "  trials: 1\n"
                "  expect:\n"
                "    no_calls: true\n"
                "    answer: \"second\"\n");
+}
+
+/* What a task of the set gets, and the session had otherwise, is said; nothing else. */
+static void what_the_defaults_say_otherwise_is_said(void)
+{
+#define USUAL "{\"steps\": 25, \"tokens\": 60000, \"seconds\": 120, \"cost_usd\": 0.5}"
+    static const struct {
+        const char *system; /* of the session, as JSON */
+        const char *defaults;
+        const char *said;
+    } cases[] = {
+        {"null", "{trials: 1}", ""},
+        {"\"Be brief.\"", "{trials: 1}", "  system: \"Be brief.\"\n"},
+        {"\"Be brief.\"", "{system: Be brief., budget: " USUAL "}", ""},
+        {"\"Be brief.\"", "{system: Be long.}", "  system: \"Be brief.\"\n"},
+        {"null", "{system: Be long., tools: [{builtin: now}], budget: {steps: 3}, trials: 2}",
+         "  system: null\n  tools: null\n  budget: " USUAL "\n  trials: 1\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *dir = testing_dir();
+        const struct program_options in_dir = {.dir = dir};
+        const char *begin = path_of(
+            "version: 1\nname: s\ndefaults: %s\ntasks:\n- {id: a, prompt: p}\n", cases[i].defaults);
+        write_text(dir, "s.yaml", begin);
+        write_text(
+            dir, "t.jsonl",
+            path_of("{\"seq\":1,\"t_ms\":0,\"type\":\"run_start\",\"schema\":1,\"system\":%s,"
+                    "\"tools\":[],\"budget\":{\"steps\":25,\"tokens\":60000,\"seconds\":120,"
+                    "\"cost_usd\":0.5}}\n"
+                    "{\"seq\":2,\"t_ms\":0,\"type\":\"user_message\",\"content\":\"Hi\"}\n"
+                    "{\"seq\":3,\"t_ms\":0,\"type\":\"run_end\",\"status\":\"completed\","
+                    "\"answer\":\"Ho\"}\n",
+                    cases[i].system));
+        CHECK_STATUS(ASSAY_WITH(&in_dir, "golden", "promote", "t.jsonl", "-o", "s.yaml"), 0);
+        CHECK_TEXT(read_text(path_of("%s/s.yaml", dir), NULL),
+                   path_of("%s- id: t\n  prompt: \"Hi\"\n%s  expect:\n    no_calls: true\n"
+                           "    answer: \"Ho\"\n",
+                           begin, cases[i].said));
+    }
+#undef USUAL
 }
 
 static const char start[] =
@@ -628,6 +664,8 @@ TESTS(golden_make,
        every_session_passes_the_task_that_it_makes},
       {"golden_what_an_agent_did_is_a_task_for_agents", what_an_agent_did_is_a_task_for_agents},
       {"golden_turns_stay_turns", turns_stay_turns},
+      {"golden_promoted_task_says_what_the_defaults_say_otherwise",
+       what_the_defaults_say_otherwise_is_said},
       {"golden_what_is_no_good_session_is_refused", what_is_no_good_session_is_refused},
       {"golden_a_set_that_cannot_be_added_to_stays_as_it_is",
        a_set_that_cannot_be_added_to_stays_as_it_is},

@@ -123,21 +123,36 @@ static void a_folder_stands_for_the_sets_below_it(void)
     CHECK_OUT(r, "none: error: is a folder that holds no golden set (*.golden.yaml, or");
 }
 
-/* A script whose name is misspelt: one beside it has nearly that name. */
-static void close_script(void)
+/* A file whose name is misspelt: one beside it has nearly that name. */
+static void close_files(void)
 {
-    const char *dir = testing_dir();
-    write_text(dir, "order.script.yaml", "version: 1\nsteps:\n- reply: {text: Fine.}\n");
-    const char *set =
-        write_text(dir, "s.golden.yaml",
-                   "version: 1\nname: s\ntasks:\n"
-                   "- {id: a, prompt: p, fake: ordr.script.yaml, expect: {answer: a}}\n");
-    const struct ran *r = ASSAY("golden", "check", set);
-    CHECK_STATUS(r, 2);
-    CHECK_OUT(r, "ordr.script.yaml; did you mean order.script.yaml? [missing_script]\n");
+    static const struct {
+        const char *file, *text; /* what is there */
+        const char *set;
+        const char *says;
+    } cases[] = {
+        {"order.script.yaml", "version: 1\nsteps:\n- reply: {text: Fine.}\n",
+         "tasks:\n- {id: a, prompt: p, fake: ordr.script.yaml, expect: {answer: a}}\n",
+         "ordr.script.yaml; did you mean order.script.yaml? [missing_script]\n"},
+        {"tools.yaml", "version: 1\ntools:\n- builtin: now\n",
+         "defaults: {tools: tool.yaml}\ntasks:\n- {id: a, prompt: p, expect: {answer: a}}\n",
+         "tool.yaml; did you mean tools.yaml?"},
+        {"more.golden.yaml",
+         "version: 1\nname: m\ntasks:\n- {id: b, prompt: p, expect: {answer: a}}\n",
+         "include: mor.golden.yaml\n", "mor.golden.yaml; did you mean more.golden.yaml?"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *dir = testing_dir();
+        write_text(dir, cases[i].file, cases[i].text);
+        const char *set =
+            write_text(dir, "s.golden.yaml", path_of("version: 1\nname: s\n%s", cases[i].set));
+        const struct ran *r = ASSAY("golden", "check", set);
+        CHECK_STATUS(r, 2);
+        CHECK_OUT(r, cases[i].says);
+    }
 }
 
-TESTS(sets, {"sets_with_a_misspelt_script_say_which_is_meant", close_script},
+TESTS(sets, {"sets_with_a_misspelt_file_say_which_is_meant", close_files},
       {"sets_folder_stands_for_those_below_it", a_folder_stands_for_the_sets_below_it},
       {"sets_included_ones_are_run", included_sets_are_run},
       {"sets_turns_go_on_while_the_model_answers", turns_go_on_while_the_model_answers},
