@@ -110,9 +110,11 @@ static int run_command(struct wrapped *w, const struct serve *v, bool replay, ch
         .ctx = w,
         .ended = on_ended,
     };
+    /* First, so that no signal ends us and leaves the command behind; what comes before it has
+     * started waits for the loop. */
+    loop_on_interrupt(w->loop, on_signal, w);
     int rc = child_start(&o, &w->child, e);
     if (rc == 0) {
-        loop_on_interrupt(w->loop, on_signal, w);
         loop_run(w->loop);
     }
     child_free(w->child);
