@@ -171,8 +171,9 @@ static void ask_again(struct rubrics *r, struct str why)
         finish(r, RUBRICS_FAILED, ERR_NET,
                arena_printf(r->arena,
                             "the judge %.*s gave no verdict on the rubric \"%.*s\", asked twice: "
-                            "%.*s",
-                            STR_FMT(r->o.model), STR_FMT(shown(r)), STR_FMT(why)));
+                            "%.*s (judge%s/%" PRId64 ".jsonl of the run has what it said)",
+                            STR_FMT(r->o.model), STR_FMT(shown(r)), STR_FMT(why),
+                            strrchr(r->o.logs, '/'), r->judged.asked));
         return;
     }
     r->tries++;
@@ -240,7 +241,7 @@ static void on_over(void *arg)
     case RUN_COST_BUDGET: fail(r, &result, ERR_NET); return;
     case RUN_MAX_STEPS:
     case RUN_CALL_BUDGET:
-    case RUN_REPEATED_CALLS:
+    case RUN_REPEATED_CALLS: ask_again(r, STR("it is empty, or calls a tool")); return;
     case RUN_NO_PROGRESS:
     case RUN_TRUNCATED:
     case RUN_REFUSED: break;

@@ -257,7 +257,10 @@ static void no_verdicts(void)
     } cases[] = {
         {"- reply: {text: I like it.}\n- reply: {text: 'Fine: {\"pass\": \"yes\"}'}\n", 4,
          "the judge j gave no verdict on the rubric \"It is good.\", asked twice: its first JSON "
-         "object has no \"pass\" that is true or false"},
+         "object has no \"pass\" that is true or false (judge/t/1.jsonl of the run has what it "
+         "said)"},
+        {"- reply: {text: ''}\n- reply: {calls: [{name: pass, arguments: {}}]}\n", 4,
+         "asked twice: it is empty, or calls a tool"},
         {"- reply: {text: I like it.}\n- reply: {text: '{\"pass\": true}'}\n", 0, "1 passed"},
         {"- reply: {text: I like it.}\n"
          "- expect: {last_user: {contains: there is no JSON object in it}}\n"
