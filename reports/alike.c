@@ -37,7 +37,7 @@ int alike_find(const struct eval_report *r, const struct eval_row *const *rows, 
                struct arena *arena, struct alike *out, struct err *e)
 {
     struct arena *scratch = arena_new();
-    *out = (struct alike){.report = r, .rows = rows, .n = n};
+    *out = (struct alike){.report = r, .rows = rows, .n = n, .models = eval_several_models(r)};
     out->stories = arena_array(arena, n, sizeof *out->stories);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -65,6 +65,11 @@ int alike_find(const struct eval_report *r, const struct eval_row *const *rows, 
 bool alike_is_told(const struct alike *a, size_t i)
 {
     return a->stories[i].first == i;
+}
+
+struct str alike_model(const struct alike *a, size_t i)
+{
+    return a->models ? a->rows[i]->shared->model : STR("");
 }
 
 static bool same_task(const struct eval_row *x, const struct eval_row *y)
@@ -106,7 +111,7 @@ void alike_add_others(struct buf *out, const struct alike *a, size_t i)
                      (k == 0 || !same_task(a->rows[k], a->rows[k - 1]));
         if (other && n++ < NAMES_SHOWN) {
             buf_addz(&names, n == 1 ? "" : ", ");
-            line_add(&names, a->rows[k]->task);
+            task_add(&names, a->rows[k]->task, alike_model(a, k));
         }
     }
     if (n > 0) {

@@ -38,12 +38,7 @@ static void add_task(struct sink *sink, const struct comparison_result *c,
         sink->code = eval_difference(c, t, scratch, &difference, &sink->error);
     }
     buf_addz(out, "  ");
-    line_add(out, t->task);
-    if (t->model.n > 0) {
-        buf_addz(out, " (");
-        line_add(out, t->model);
-        buf_char(out, ')');
-    }
+    task_add(out, t->task, t->model);
     buf_addz(out, "  ");
     add_rate(out, t->base);
     buf_addz(out, " → ");

@@ -69,12 +69,7 @@ static void add_flaky(struct buf *out, const struct eval_figures *f)
             continue;
         }
         buf_addz(out, shown == 1 ? "flaky: " : ", ");
-        line_add(out, g->task);
-        if (g->model.n > 0) {
-            buf_addz(out, " (");
-            line_add(out, g->model);
-            buf_char(out, ')');
-        }
+        task_add(out, g->task, g->model);
         buf_fmt(out, " %" PRId64 "/%" PRId64, g->passed, g->scored);
     }
     if (shown > FLAKY_SHOWN) {

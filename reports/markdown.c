@@ -107,14 +107,40 @@ static void add_headline(struct buf *out, const struct eval_report *const *runs,
     buf_addz(out, "\n\n");
 }
 
-static void add_row(struct buf *out, const struct eval_report *r)
+/* The same as task_add, in a cell or heading. */
+static void add_task(struct buf *out, struct str task, struct str model)
+{
+    struct buf name = {0};
+    task_add(&name, task, model);
+    add_plain(out, buf_str(&name));
+    buf_free(&name);
+}
+
+/* Lets `add` append a line for each run; for each of its models too, where it has several. */
+static void add_lines(struct buf *out, const struct eval_report *const *runs, size_t n,
+                      void (*add)(struct buf *, const struct eval_report *, struct str model))
+{
+    for (size_t i = 0; i < n; i++) {
+        struct arena *arena = arena_new();
+        size_t models = 0;
+        const struct eval_report *each =
+            eval_several_models(runs[i]) ? eval_by_model(runs[i], arena, &models) : NULL;
+        add(out, runs[i], STR(""));
+        for (size_t k = 0; k < models && out->n < BYTES_MAX; k++) {
+            add(out, &each[k], each[k].rows[0].shared->model);
+        }
+        arena_free(arena);
+    }
+}
+
+static void add_row(struct buf *out, const struct eval_report *r, struct str model)
 {
     struct arena *arena = arena_new();
     struct eval_figures f;
     const struct eval_summary *s = &r->summary;
     eval_figures(r, arena, &f);
     buf_addz(out, "| ");
-    add_plain(out, str_of(r->out));
+    add_task(out, str_of(r->out), model);
     buf_fmt(out, " | %zu/%zu | ", s->passed, s->passed + s->failed);
     interval_text(out, f.success);
     buf_fmt(out, " | %zu | %zu | ", s->errors, f.flaky);
@@ -150,7 +176,7 @@ static void add_story(struct sink *sink, const struct alike *a, size_t n, bool s
     }
     struct buf text = {0}, trials = {0};
     buf_addz(out, "**");
-    add_plain(out, t->task);
+    add_task(out, t->task, alike_model(a, n));
     alike_add_trials(&trials, a, n);
     buf_add(out, buf_str(&trials));
     if (several && trials.n == 0) {
@@ -262,7 +288,7 @@ static void add_flaky(struct buf *out, const struct eval_report *r)
         const struct eval_group *g = &f.groups[i];
         if (eval_is_flaky(g)) {
             buf_addz(out, "| ");
-            add_plain(out, g->task);
+            add_task(out, g->task, g->model);
             buf_fmt(out, " | %" PRId64 "/%" PRId64 " |\n", g->passed, g->scored);
         }
     }
@@ -270,22 +296,24 @@ static void add_flaky(struct buf *out, const struct eval_report *r)
     arena_free(arena);
 }
 
+static void add_score_row(struct buf *out, const struct eval_report *r, struct str model)
+{
+    const struct eval_summary *s = &r->summary;
+    const struct ratio all[] = {s->success, s->tool_selection, s->arguments, s->trajectory, s->f1};
+    buf_addz(out, "| ");
+    add_task(out, str_of(r->out), model);
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        buf_addz(out, " | ");
+        percent_add(out, all[k]);
+    }
+    buf_addz(out, " |\n");
+}
+
 static void add_scores(struct buf *out, const struct eval_report *const *runs, size_t n)
 {
     buf_addz(out, "<details><summary>scores</summary>\n\n| run | success | tool selection | "
                   "arguments | trajectory | f1 |\n|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < n; i++) {
-        const struct eval_summary *s = &runs[i]->summary;
-        const struct ratio all[] = {s->success, s->tool_selection, s->arguments, s->trajectory,
-                                    s->f1};
-        buf_addz(out, "| ");
-        add_plain(out, str_of(runs[i]->out));
-        for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
-            buf_addz(out, " | ");
-            percent_add(out, all[k]);
-        }
-        buf_addz(out, " |\n");
-    }
+    add_lines(out, runs, n, add_score_row);
     buf_addz(out, "\n</details>\n");
 }
 
@@ -372,9 +400,7 @@ void report_markdown(struct sink *sink, const struct eval_report *const *runs, s
     add_headline(out, runs, n);
     buf_addz(out, "| run | passed | 95% interval | errors | flaky | cost | a passed trial | time "
                   "p50 / p95 |\n|---|---|---|---|---|---|---|---|\n");
-    for (size_t i = 0; i < n; i++) {
-        add_row(out, runs[i]);
-    }
+    add_lines(out, runs, n, add_row);
     buf_char(out, '\n');
     if (baseline != NULL) {
         add_comparison(sink, baseline, runs[0]->out);

@@ -116,7 +116,8 @@ static void add_row(struct buf *out, const struct mark *m)
     buf_char(out, '\n');
 }
 
-/* The front first: those that no model passes more often for as little; then each model. */
+/* The front first: those that no model passes more often for as little; then each model, in the
+ * order that it has in the other picture too, for the same colour. */
 static void cost_data(struct buf *out, const struct marks *m)
 {
     const struct mark **sorted = mem_alloc((m->n + 1) * sizeof *sorted);
@@ -135,20 +136,23 @@ static void cost_data(struct buf *out, const struct marks *m)
             add_row(out, sorted[i]);
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        buf_addz(out, "\n\n");
-        add_label(out, sorted[i]->label);
-        buf_char(out, '\n');
-        add_row(out, sorted[i]);
-    }
     free(sorted);
+    for (size_t i = 0; i < m->n; i++) {
+        if (m->at[i].figures.priced) {
+            buf_addz(out, "\n\n");
+            add_label(out, m->at[i].label);
+            buf_char(out, '\n');
+            add_row(out, &m->at[i]);
+        }
+    }
 }
 
+/* The empty second line of the label below keeps it from the key. */
 static void cost_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
     buf_addz(&plot, "set title 'success against cost'\nset xlabel \"cost a trial");
-    buf_fmt(&plot, " (%.*s)\"\n", STR_FMT(m->currency));
+    buf_fmt(&plot, " (%.*s)\\n \"\n", STR_FMT(m->currency));
     buf_addz(&plot, "set ylabel 'success, with its 95% interval'\nset yrange [0:1.05]\n"
                     "set xrange [0:*]\nset offsets 0, graph 0.1, 0, 0\nset grid\nset rmargin 6\n"
                     "set key below autotitle columnhead\n");
@@ -205,10 +209,10 @@ static void time_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
     buf_addz(&plot,
-             "set title 'time a trial'\nset xlabel 'seconds'\n"
+             "set title 'time a trial'\nset xlabel \"seconds\\n \"\n"
              "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
              "set xrange [0:*]\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
-    buf_fmt(&plot, "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2\n",
+    buf_fmt(&plot, "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2 lc i+1\n",
             m->n - 1);
     buf_char(&plot, '\0');
     buf_fmt(out, looks, "latency", plot.p, "latency");
@@ -249,8 +253,8 @@ int report_plots(const char *dir, const struct eval_report *const *runs, size_t 
         *drawn = rc == 0 && gnuplot_draw(dir, "latency", GNUPLOT_MS_MAX, why);
     }
     if (rc == 0 && m.n > 0 && m.priced == 0) {
-        buf_addz(why, *drawn ? "success against cost is not drawn: nothing is priced (--prices "
-                               "FILE can name prices)"
+        buf_addz(why, *drawn ? "success against cost is not drawn: nothing is priced (assay eval "
+                               "--prices FILE can name prices)"
                              : "");
         *drawn = false;
     } else if (rc == 0 && m.n > 0) {

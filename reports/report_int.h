@@ -30,6 +30,9 @@ void tokens_add(struct buf *out, const struct usage *u);
 /* Appends s as a part of one line: what a terminal would obey, newlines and tabs become spaces. */
 void line_add(struct buf *out, struct str s);
 
+/* Appends "TASK (MODEL)", or "RUN (MODEL)", likewise; model n 0 = without it. */
+void task_add(struct buf *out, struct str task, struct str model);
+
 /* Appends a word of a command likewise, in quotes where a shell needs them. */
 void word_add(struct buf *out, struct str s);
 
@@ -81,6 +84,7 @@ struct alike {
     struct story *stories; /* n */
     size_t n;
     size_t missed; /* tasks */
+    bool models;   /* there are several, so that a task is named with its model */
 };
 
 /* Fills *out, in arena; views of rows. Errors as eval_details. */
@@ -88,6 +92,8 @@ int alike_find(const struct eval_report *r, const struct eval_row *const *rows, 
                struct arena *arena, struct alike *out, struct err *e) MUST_CHECK;
 /* Whether story i is told; where not, an earlier one is told for it. */
 bool alike_is_told(const struct alike *a, size_t i);
+/* The model that stands beside the task of story i; n 0 = there is but one. */
+struct str alike_model(const struct alike *a, size_t i);
 /* Appends " (trials 1, 2 and 3)" where several trials of its task are told together. */
 void alike_add_trials(struct buf *out, const struct alike *a, size_t i);
 /* Appends the problem of a trial, without the command of a miss where one for all stands below. */

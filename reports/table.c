@@ -7,14 +7,16 @@
 #include <string.h>
 
 enum {
-    COLUMNS = 7,
-    COST = 5, /* the column that is left out when nothing is priced */
-    TASK_WIDTH_MAX = 60,
+    COLUMNS = 8,
+    MODEL = 1, /* the column that is left out where there is but one */
+    OUTCOME = 2,
+    COST = 6,            /* the column that is left out when nothing is priced */
+    NAME_WIDTH_MAX = 60, /* of a task, a model */
     MESSAGE_CHARS = 2000 /* of one failing check */
 };
 
-static const char *const titles[COLUMNS] = {"task",   "outcome", "made/expected", "steps",
-                                            "tokens", "cost",    "time"};
+static const char *const titles[COLUMNS] = {"task",  "model",  "outcome", "made/expected",
+                                            "steps", "tokens", "cost",    "time"};
 
 /* One line of the table, before the widths are known. */
 struct row {
@@ -55,10 +57,12 @@ static struct str text_of(struct buf *b, struct arena *arena)
     return s;
 }
 
-static struct str task_name(const struct eval_row *t, bool several, struct arena *arena)
+/* model: beside the task; n 0 = the task alone. */
+static struct str task_name(const struct eval_row *t, struct str model, bool several,
+                            struct arena *arena)
 {
     struct buf b = {0};
-    line_add(&b, t->task);
+    task_add(&b, t->task, model);
     if (several) {
         buf_fmt(&b, " #%" PRId32, t->trial);
     }
@@ -97,17 +101,19 @@ static struct str calls_text(const struct eval_row *t, struct arena *arena)
 
 static struct row row_of(const struct eval_row *t, bool several, struct arena *arena)
 {
-    struct row row = {.cells = {task_name(t, several, arena),
+    struct buf model = {0};
+    line_add(&model, t->shared->model);
+    struct row row = {.cells = {task_name(t, STR(""), several, arena), text_of(&model, arena),
                                 str_of(eval_outcome_name((enum eval_outcome)t->outcome))}};
-    for (size_t i = 2; i < COLUMNS; i++) {
+    for (size_t i = OUTCOME + 1; i < COLUMNS; i++) {
         row.cells[i] = STR("-");
     }
     if (eval_row_ran(t)) {
-        row.cells[2] = calls_text(t, arena);
-        row.cells[3] = arena_printf(arena, "%" PRId32, t->steps);
-        row.cells[4] = tokens_text(&t->usage, arena);
+        row.cells[3] = calls_text(t, arena);
+        row.cells[4] = arena_printf(arena, "%" PRId32, t->steps);
+        row.cells[5] = tokens_text(&t->usage, arena);
         row.cells[COST] = cost_text(t, arena);
-        row.cells[6] = time_of(t->ended_ms, arena);
+        row.cells[7] = time_of(t->ended_ms, arena);
     }
     return row;
 }
@@ -120,7 +126,7 @@ static void add_row(struct buf *out, const struct row *row, const struct layout 
         if (layout->widths[i] == 0) {
             continue;
         }
-        cell_add(&cell, row->cells[i], layout->widths[i], i < 2 ? ALIGN_LEFT : ALIGN_RIGHT);
+        cell_add(&cell, row->cells[i], layout->widths[i], i <= OUTCOME ? ALIGN_LEFT : ALIGN_RIGHT);
         buf_addz(out, i > 0 ? "  " : "");
         paint_add(out, buf_str(&cell), paints[i], layout->color);
         buf_free(&cell);
@@ -225,18 +231,19 @@ static void add_rows(struct buf *out, const struct eval_report *r, bool color)
         }
         for (size_t k = 0; k < COLUMNS; k++) {
             size_t width = text_width(rows[i].cells[k]);
-            bool fits = k > 0 || width <= TASK_WIDTH_MAX;
+            bool fits = k > MODEL || width <= NAME_WIDTH_MAX;
             layout.widths[k] = fits && width > layout.widths[k] ? width : layout.widths[k];
         }
     }
+    layout.widths[MODEL] = eval_several_models(r) ? layout.widths[MODEL] : 0;
     layout.widths[COST] = has_prices(r) ? layout.widths[COST] : 0;
     enum paint paints[COLUMNS] = {PAINT_BOLD, PAINT_BOLD, PAINT_BOLD, PAINT_BOLD,
-                                  PAINT_BOLD, PAINT_BOLD, PAINT_BOLD};
+                                  PAINT_BOLD, PAINT_BOLD, PAINT_BOLD, PAINT_BOLD};
     bool none = c.n == 0 && r->n > 0;
     for (size_t i = 0; !none && i <= c.n; i++) {
         if (i > 0) {
             memset(paints, 0, sizeof paints);
-            paints[1] = outcome_paint((enum eval_outcome)c.rows[i - 1]->outcome);
+            paints[OUTCOME] = outcome_paint((enum eval_outcome)c.rows[i - 1]->outcome);
         }
         add_row(out, &rows[i], &layout, paints);
     }
@@ -295,7 +302,7 @@ static void add_story(struct sink *sink, const struct alike *a, size_t i, bool s
     buf_char(out, '\n');
     paint_add(out, str_of(eval_outcome_name(outcome)), outcome_paint(outcome), color);
     alike_add_trials(&trials, a, i);
-    struct str name = task_name(row, several && trials.n == 0, scratch);
+    struct str name = task_name(row, alike_model(a, i), several && trials.n == 0, scratch);
     buf_fmt(out, " %.*s%.*s", STR_FMT(name), STR_FMT(buf_str(&trials)));
     buf_free(&trials);
     if (row->shared->file != NULL) {

@@ -138,6 +138,16 @@ void line_add(struct buf *out, struct str s)
     }
 }
 
+void task_add(struct buf *out, struct str task, struct str model)
+{
+    line_add(out, task);
+    if (model.n > 0) {
+        buf_addz(out, " (");
+        line_add(out, model);
+        buf_char(out, ')');
+    }
+}
+
 void word_add(struct buf *out, struct str s)
 {
     struct buf word = {0};

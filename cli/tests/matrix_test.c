@@ -162,6 +162,30 @@ static void fakes(void)
     CHECK_ERR(r, "the models x and X would share file names");
 }
 
+/* What is told of a trial names its model, and what is told of a run is told of each. */
+static void told_apart(void)
+{
+    const char *dir = testing_dir(), *set = matrix_set(dir), *out = path_of("%s/out", dir);
+    const char *script = write_text(dir, "f.script.yaml",
+                                    "version: 1\nrules:\n- when: {model: y}\n  reply: {text: No.}\n"
+                                    "- reply: {text: So.}\n");
+    const struct ran *r = ASSAY("eval", set, "--fake", "--script", script, "--model", "x",
+                                "--model", "y", "--out", out);
+    CHECK_STATUS(r, 1);
+    CHECK_OUT(r, "task  model  outcome  made/expected");
+    CHECK_OUT(r, "\na     x      pass ");
+    CHECK_OUT(r, "\na     y      fail ");
+    CHECK_OUT(r, "\nfail a (y) (");
+    r = ASSAY("report", out, "--format", "markdown");
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "/out | 2/4 |");
+    CHECK_OUT(r, "/out (x) | 2/2 |");
+    CHECK_OUT(r, "/out (y) | 0/2 |");
+    CHECK_OUT(r, "**a (y)** (");
+    CHECK_OUT(r, "/out (x) | 100.0% |");
+    CHECK_OUT(r, "/out (y) | 0.0% |");
+}
+
 static void shards(void)
 {
     const char *dir = testing_dir(), *set = matrix_set(dir);
@@ -232,6 +256,7 @@ static void filters(void)
 TESTS(matrix, {"models_of_a_set_are_recorded_and_replayed", recorded_and_replayed},
       {"models_are_found_in_their_folders", one_of_them},
       {"models_of_the_command_line_play_each_script", fakes},
+      {"models_are_told_apart_in_reports", told_apart},
       {"models_merge_from_shards_to_the_same_bytes", shards},
       {"models_are_wanted_where_one_is_asked", no_model},
       {"filters_choose_tasks_by_their_tags", filters})

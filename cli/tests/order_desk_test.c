@@ -43,6 +43,26 @@ static void three_models_come_to_what_the_readme_says(void)
     }
 }
 
+/* Each model's tokens of its run, times what prices.yaml says a million cost. */
+static void prices_are_those_of_the_file(void)
+{
+    static const struct {
+        const char *name;
+        int status;
+        const char *cost;
+    } cases[] = {{"good", 0, "tokens 118965 in, 3099 out, cost 0.262722 USD"},
+                 {"mediocre", 1, "tokens 118175 in, 2931 out, cost 0.0519596 USD"},
+                 {"bad", 1, "tokens 89650 in, 1956 out, cost 0.0097474 USD"}};
+    const char *dir = testing_dir();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct ran *r = ASSAY(
+            "eval", SET, "--fake", "--script", path_of("%s/%s.script.yaml", DESK, cases[i].name),
+            "--prices", DESK "/prices.yaml", "--out", path_of("%s/%s", dir, cases[i].name));
+        CHECK_STATUS(r, cases[i].status);
+        CHECK_OUT(r, cases[i].cost);
+    }
+}
+
 static void the_set_and_its_scripts_are_clean(void)
 {
     const struct ran *r = ASSAY("golden", "check", SET);
@@ -89,6 +109,7 @@ static void a_script_wants_a_fake_model(void)
 TESTS(order_desk,
       {"order_desk_three_models_come_to_what_the_readme_says",
        three_models_come_to_what_the_readme_says},
+      {"order_desk_prices_are_those_of_its_file", prices_are_those_of_the_file},
       {"order_desk_the_set_and_its_scripts_are_clean", the_set_and_its_scripts_are_clean},
       {"order_desk_every_kind_of_task_is_there", every_kind_of_task_is_there},
       {"order_desk_a_script_wants_a_fake_model", a_script_wants_a_fake_model})
