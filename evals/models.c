@@ -132,14 +132,28 @@ static int list_models(const struct eval_options *o, struct plan *p, const struc
 
 /* ---- names ---- */
 
-static bool stands_twice(const struct plan *p, const struct plan_model *m)
+static size_t count_named(const struct golden_set *set, struct str name)
 {
-    for (size_t i = 0; i < p->n_models; i++) {
-        if (&p->models[i] != m && str_eq(p->models[i].name, m->name)) {
-            return true;
-        }
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_models; i++) {
+        n += str_eq(set->models[i].name, name);
     }
-    return false;
+    return n;
+}
+
+/* Whether the run or a set has the name with several providers: one of them alone is called as it
+ * is among the others, and finds its recordings. */
+static bool has_several_providers(const struct plan *p, struct str name)
+{
+    size_t run = 0, most = 0;
+    for (size_t i = 0; i < p->n_models; i++) {
+        run += str_eq(p->models[i].name, name);
+    }
+    for (size_t i = 0; i < p->n_sets; i++) {
+        size_t n = count_named(p->sets[i], name);
+        most = n > most ? n : most;
+    }
+    return run > 1 || most > 1;
 }
 
 static int check_names(const struct plan *p, struct err *e)
@@ -174,7 +188,7 @@ static int name_models(struct plan *p, struct err *e)
 {
     for (size_t i = 0; i < p->n_models; i++) {
         struct plan_model *m = &p->models[i];
-        m->label = m->provider.n > 0 && stands_twice(p, m)
+        m->label = m->provider.n > 0 && has_several_providers(p, m->name)
                        ? arena_printf(p->arena, "%.*s@%.*s", STR_FMT(m->name), STR_FMT(m->provider))
                        : m->name;
         m->file = file_name(p->arena, m->label);

@@ -9,7 +9,7 @@
 struct plan_model {
     struct str name;       /* n 0 = the script's or the recording's */
     struct str provider;   /* as wire_provider names it; n 0 = open */
-    struct str label;      /* the name, or NAME@PROVIDER where it runs with several */
+    struct str label;      /* the name, or NAME@PROVIDER where the run or a set has several */
     struct str file;       /* the label as a part of file names */
     const char *cassettes; /* the folder of its recordings */
 };

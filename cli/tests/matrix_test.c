@@ -112,13 +112,20 @@ static void one_of_them(void)
     const struct {
         const char *model;
         const char *counts;
-    } cases[] = {{".n", "2 passed"}, {"m/1", "4 passed"}};
+    } cases[] = {{".n", "2 passed"}, {"m/1", "4 passed"}, {"m/1@anthropic", "2 passed"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct ran *r = ASSAY("eval", set, "--replay", tapes, "--model", cases[i].model,
                                     "--out", path_of("%s/one%zu", dir, i));
         CHECK_STATUS(r, 0);
         CHECK_OUT(r, cases[i].counts);
     }
+    const char *alone = path_of("%s/alone", dir);
+    CHECK_STATUS(ASSAY("eval", set, "--replay", tapes, "--model", "m/1", "--provider", "anthropic",
+                       "--out", alone),
+                 0);
+    CU_ASSERT(same_files(path_of("%s/one2", dir), alone, "results.jsonl"));
+    CU_ASSERT(strstr(read_text(path_of("%s/results.jsonl", alone), NULL),
+                     "\"model\":\"m/1@anthropic\"") != NULL);
     const char *bare =
         write_text(dir, "bare.yaml", "version: 1\nname: bare\ntasks: [{id: a, prompt: p}]\n");
     const struct ran *r = ASSAY("eval", bare, "--replay", tapes, "--out", path_of("%s/b", dir));
