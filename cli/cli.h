@@ -59,6 +59,10 @@ int tell_error(const struct err *e);
  * obey are spaces. */
 void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Draws a line without its newline on stderr, a terminal, over the last one drawn; the next message
+ * takes its place. line: n 0 = takes it away. */
+void tell_over(struct str line);
+
 /* All of `s` to standard output; false when it could not be written (closed pipe, full disk), said
  * on stderr. */
 bool put_out(struct str s);
@@ -71,6 +75,8 @@ struct sink sink_to_stdout(void);
 /* The rest of it; false when it could not be written or made, said on stderr. */
 bool sink_end_stdout(struct sink *s);
 
-/* Whether colours are wanted on this stream: a terminal, and no NO_COLOR. */
+/* Whether this stream is a terminal that obeys what moves and colours: not where TERM is dumb. */
+bool draws(int fd);
+/* Whether colours are wanted there: it draws, and there is no NO_COLOR. */
 bool want_color(int fd);
 #endif

@@ -20,7 +20,7 @@ struct progress {
 
 struct progress *progress_new(void)
 {
-    if (isatty(STDERR_FILENO) != 1) {
+    if (!draws(STDERR_FILENO)) {
         return NULL;
     }
     struct progress *p = mem_zero(sizeof *p);
@@ -71,23 +71,44 @@ static void add_rate(struct buf *out, const struct eval_progress *p, int64_t too
     buf_addz(out, " left");
 }
 
-static void add_line(struct buf *out, const struct eval_progress *p, int64_t took_ms, size_t width)
+/* What does not fit as a whole is left out: half a number is another one. */
+static void add_part(struct buf *line, const struct buf *part, size_t width)
 {
-    struct buf line = {0};
-    if (width > 2 * WIDTH_USUAL / 3) {
-        add_bar(&line, p);
+    if (line->n + part->n < width) {
+        buf_add(line, buf_str(part));
     }
-    buf_fmt(&line, "%zu/%zu", p->done, p->total);
-    add_rate(&line, p, took_ms);
+}
+
+static void add_costs(struct buf *out, const struct eval_progress *p)
+{
     for (size_t i = 0; i < p->n_costs; i++) {
-        buf_addz(&line, ", ");
-        money_add(&line, p->costs[i].nano, p->costs[i].currency);
+        buf_addz(out, ", ");
+        money_add(out, p->costs[i].nano, p->costs[i].currency);
     }
+}
+
+static void add_line(struct buf *line, const struct eval_progress *p, int64_t took_ms, size_t width)
+{
+    struct buf count = {0}, rate = {0}, costs = {0}, errors = {0};
+    if (width > 2 * WIDTH_USUAL / 3) {
+        add_bar(&count, p);
+    }
+    buf_fmt(&count, "%zu/%zu", p->done, p->total);
+    add_rate(&rate, p, took_ms);
+    add_costs(&costs, p);
     if (p->errors > 0) {
-        buf_fmt(&line, ", %zu error%s", p->errors, p->errors == 1 ? "" : "s");
+        buf_fmt(&errors, ", %zu error%s", p->errors, p->errors == 1 ? "" : "s");
     }
-    text_add_plain(out, utf8_prefix(buf_str(&line), width > 1 ? width - 1 : 1));
-    buf_free(&line);
+    add_part(line, &count, width);
+    if (line->n > 0) {
+        add_part(line, &rate, width);
+        add_part(line, &costs, width);
+        add_part(line, &errors, width);
+    }
+    buf_free(&count);
+    buf_free(&rate);
+    buf_free(&costs);
+    buf_free(&errors);
 }
 
 void progress_show(void *progress, const struct eval_progress *p)
@@ -99,17 +120,15 @@ void progress_show(void *progress, const struct eval_progress *p)
         return;
     }
     bar->drawn_ms = now;
-    buf_addz(&line, "\r\033[K");
     add_line(&line, p, now - bar->began_ms, columns());
-    fwrite(line.p, 1, line.n, stderr);
-    fflush(stderr);
+    tell_over(buf_str(&line));
     buf_free(&line);
 }
 
 void progress_free(struct progress *p)
 {
-    if (p != NULL && p->drawn_ms != 0) {
-        fputs("\r\033[K", stderr);
+    if (p != NULL) {
+        tell_over((struct str){NULL, 0});
     }
     free(p);
 }

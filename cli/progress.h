@@ -4,7 +4,7 @@
 
 #include "evals/eval.h"
 
-/* On a terminal as standard error; NULL elsewhere. */
+/* On a terminal as standard error that draws; NULL elsewhere. */
 struct progress;
 struct progress *progress_new(void);
 void progress_show(void *progress, const struct eval_progress *p);

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/options.h"
-#include "evals/bfcl.h"
+#include "evals/bfcl/bfcl.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"
 

@@ -13,6 +13,22 @@
 #include "kernel/drive/files.h"
 #include "kernel/drive/tools.h"
 
+/* Whether the last thing on standard error is a line of tell_over. */
+static bool line_stands;
+
+void tell_over(struct str line)
+{
+    struct buf out = {0};
+    if (line_stands || line.n > 0) {
+        buf_addz(&out, "\r\033[K");
+        text_add_plain(&out, line);
+        fwrite(out.p, 1, out.n, stderr);
+        fflush(stderr);
+    }
+    line_stands = line.n > 0;
+    buf_free(&out);
+}
+
 void tell(const char *fmt, ...)
 {
     va_list args;
@@ -36,6 +52,7 @@ void tell(const char *fmt, ...)
         buf_char(&out, plain.p[i]);
     }
     buf_char(&out, '\n');
+    tell_over((struct str){NULL, 0});
     fwrite(out.p, 1, out.n, stderr);
     buf_free(&plain);
     buf_free(&out);
@@ -100,10 +117,16 @@ bool put_text(struct str s)
     return written;
 }
 
+bool draws(int fd)
+{
+    const char *term = getenv("TERM");
+    return (term == NULL || strcmp(term, "dumb") != 0) && isatty(fd) == 1;
+}
+
 bool want_color(int fd)
 {
     const char *no = getenv("NO_COLOR");
-    return (no == NULL || no[0] == '\0') && isatty(fd) == 1;
+    return (no == NULL || no[0] == '\0') && draws(fd);
 }
 
 static void add_line(struct buf *out, const struct finding *f)

@@ -1,5 +1,5 @@
 #include "evals/calls_int.h"
-#include "evals/pairing_int.h"
+#include "evals/pairing.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 

@@ -1,4 +1,4 @@
-#include "evals/pairing_int.h"
+#include "evals/pairing.h"
 
 #include <string.h>
 

@@ -282,8 +282,9 @@ static void reported_names(void)
                RESULT("@octocat", "#1", "fail")
                    RESULT("https://evil.example www.evil.example GH-7", "<b>&lt;", "fail"));
     r = ASSAY("report", run, "--format", "markdown");
-    CHECK_OUT(r, "**@&#8203;octocat**");
-    CHECK_OUT(r, "**https&#58;//evil.example w&#8203;ww.evil.example G&#8203;H-7**");
+    CHECK_OUT(r, "**@&#8203;octocat (#&#8203;1)**");
+    CHECK_OUT(r,
+              "**https&#58;//evil.example w&#8203;ww.evil.example G&#8203;H-7 (&lt;b>&amp;lt;)**");
     CHECK_OUT(r, " | #&#8203;1 | ");
     CHECK_OUT(r, " | &lt;b>&amp;lt; | ");
 }

@@ -144,12 +144,12 @@ static void golden_sets_limit_costs(void)
     const struct ran *r =
         ASSAY("eval", set, "--fake", "--prices", prices, "--out", path_of("%s/run", dir));
     CHECK_STATUS(r, 1);
-    CHECK_OUT(r, "within   pass");
+    CHECK_OUT(r, "within   m-1    pass");
     CHECK_OUT(r, "0.0144 USD");
     CHECK_OUT(r, "expected at most 0.0143 USD, got 0.0144 USD");
     CHECK_OUT(r, "expected at most 100.00 USD, got 0.15 CNY, which is not compared");
     CHECK_OUT(r, "cost unknown: no price for model m-3; --prices FILE can name one");
-    CHECK_OUT(r, "spent    pass");
+    CHECK_OUT(r, "spent    m-1    pass");
     CHECK_OUT(r, "2 passed, 3 failed");
     CHECK_OUT(r, ", cost unpriced,");
     r = ASSAY("eval", set, "--fake", "--prices", prices, "--task", "within,other", "--out",

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -157,7 +158,7 @@ static void open_fds(const struct program_options *o, const char *dir, struct la
     l->fds[0] =
         open_or_fail(o->in == NULL ? "/dev/null" : write_text(dir, "stdin", o->in), O_RDONLY);
     l->fds[1] = open_or_fail(o->out != NULL ? o->out : path_of("%s/stdout", dir), WRITE);
-    l->fds[2] = open_or_fail(path_of("%s/stderr", dir), WRITE);
+    l->fds[2] = open_or_fail(o->err != NULL ? o->err : path_of("%s/stderr", dir), WRITE);
     l->dir = o->dir != NULL ? o->dir : dir;
 }
 
@@ -281,21 +282,41 @@ bool program_has_terminal(void)
     return true;
 }
 
-const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size)
+/* Reads until the other end is closed. */
+static void read_terminal(int terminal, char *seen, size_t size)
 {
     size_t n = 0;
     ssize_t got = 0;
+    while (n + 1 < size && (got = read(terminal, seen + n, size - 1 - n)) > 0) {
+        n += (size_t)got;
+    }
+    seen[n] = '\0';
+    close(terminal);
+}
+
+const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size)
+{
     int terminal = open_terminal();
     if (terminal < 0) {
         FAIL("there is no terminal to be had: %s", strerror(errno));
     }
     const struct program_options o = {.out = path_of("%s", ptsname(terminal))};
     const struct ran *r = program_run(words, &o);
-    while (n + 1 < size && (got = read(terminal, seen + n, size - 1 - n)) > 0) {
-        n += (size_t)got; /* until the other end, which is closed by now */
+    read_terminal(terminal, seen, size);
+    return r;
+}
+
+const struct ran *program_tells_terminal(const char *const *words, const char *const *more,
+                                         unsigned short columns, char *seen, size_t size)
+{
+    const struct winsize wide = {.ws_row = 24, .ws_col = columns};
+    int terminal = open_terminal();
+    if (terminal < 0 || ioctl(terminal, TIOCSWINSZ, &wide) != 0) {
+        FAIL("there is no terminal to be had: %s", strerror(errno));
     }
-    seen[n] = '\0';
-    close(terminal);
+    const struct program_options o = {.err = path_of("%s", ptsname(terminal)), .more = more};
+    const struct ran *r = program_run(words, &o);
+    read_terminal(terminal, seen, size);
     return r;
 }
 

@@ -23,6 +23,7 @@ struct program_options {
     const char *dir;         /* working folder; NULL: a new empty one */
     const char *in;          /* standard input; NULL: none */
     const char *out;         /* a path for standard output instead of `ran.out`; NULL: none */
+    const char *err;         /* likewise for standard error */
     const char *const *more; /* "NAME=value", NULL-terminated, beside PATH and the sanitizers'; may
                                 be NULL */
 };
@@ -50,6 +51,9 @@ bool program_has_terminal(void);
 /* Runs it with a terminal as standard output, in the default settings; what it showed there, at
  * most a page and cut to size - 1 bytes, goes to seen. */
 const struct ran *program_on_terminal(const char *const *words, char *seen, size_t size);
+/* Likewise with a terminal of so many columns as standard error. */
+const struct ran *program_tells_terminal(const char *const *words, const char *const *more,
+                                         unsigned short columns, char *seen, size_t size);
 
 /* ---- checks, shown with the whole run when they fail ---- */
 

@@ -1,5 +1,5 @@
 #include "ci/testing/testing.h"
-#include "evals/pairing_int.h"
+#include "evals/pairing.h"
 #include "kernel/base/rng.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* YAML documents (libyaml underneath, used in yaml.c alone) as values with positions. */
+/* YAML documents (libyaml underneath, used in yaml_events.c alone) as values with positions. */
 #ifndef KERNEL_BASE_YAML_H
 #define KERNEL_BASE_YAML_H
 

@@ -1,9 +1,11 @@
-/* Inside the YAML loader: how plain scalars resolve, and what they hold; how what is read becomes
- * values. */
+/* Inside the YAML loader: how plain scalars resolve; how what is read becomes values; the two ways
+ * to read. */
 #ifndef KERNEL_BASE_YAML_INT_H
 #define KERNEL_BASE_YAML_INT_H
 
 #include "kernel/base/yaml.h"
+
+/* ---- yaml_scalar.c ---- */
 
 enum yaml_plain {
     PLAIN_STRING,
@@ -23,9 +25,21 @@ enum { YAML_RADIX_CHARS_MAX = 300 }; /* of a number that has to be converted to 
  * Source: YAML 1.2.2 section 10.3.2; PyYAML's implicit resolvers. */
 enum yaml_plain yaml_resolve(enum yaml_rules rules, struct str text, struct buf *number);
 
-/* ---- yaml.c: the values of a document, put together as its parts are met ---- */
+/* ---- yaml_build.c: the values of a document, put together as its parts are met ---- */
 
 struct load;
+
+/* A document to be read; the arguments as of yaml_parse_items, items may be NULL. Mistakes are not
+ * told, only returned, until yaml_load_anew names an error to fill. */
+struct load *yaml_load_new(struct arena *arena, const char *file, enum yaml_rules rules,
+                           const struct val_items *items);
+
+/* Drops what an attempt has left, so that the text can be read from its start. e: NULL = mistakes
+ * are not told. */
+void yaml_load_anew(struct load *l, struct err *e);
+
+/* Gives the document where rc is 0, and frees l. Returns rc. */
+int yaml_load_end(struct load *l, int rc, struct val **out) MUST_CHECK;
 
 /* A map or list begins, ends; a scalar without tag and anchor, which is a key where one is due.
  * plain: it has no quotes and is resolved. Errors as yaml_parse. */
@@ -33,6 +47,41 @@ int yaml_open(struct load *l, enum val_kind kind, uint32_t line, uint32_t column
 int yaml_close(struct load *l) MUST_CHECK;
 int yaml_scalar(struct load *l, struct str text, bool plain, uint32_t line,
                 uint32_t column) MUST_CHECK;
+
+/* A scalar, an alias, or where a map or list begins, with all that YAML allows there. It belongs to
+ * the caller and is needed for the call only. */
+struct yaml_part {
+    struct str text;    /* of a scalar; the anchor's name of an alias */
+    bool plain;         /* a scalar without quotes */
+    const char *tag;    /* in full; NULL = none */
+    const char *anchor; /* the name that it gets; NULL = none */
+    uint32_t line, column;
+};
+
+/* Like yaml_scalar and yaml_open; and an alias. Errors as yaml_parse. */
+int yaml_on_scalar(struct load *l, const struct yaml_part *part) MUST_CHECK;
+int yaml_on_alias(struct load *l, const struct yaml_part *part) MUST_CHECK;
+int yaml_on_open(struct load *l, enum val_kind kind, const struct yaml_part *part) MUST_CHECK;
+
+/* What JSON texts are held to as well: told at the place of v, or of the second of two equal keys.
+ * The first returns ERR_LIMIT; the second adds to *nodes and returns 0, or ERR_LIMIT; the third
+ * returns 0, or ERR_INPUT. */
+int yaml_too_deep(const char *file, const struct val *v, struct err *e) MUST_CHECK;
+int yaml_count(size_t *nodes, size_t more, const char *file, const struct val *v,
+               struct err *e) MUST_CHECK;
+int yaml_refuse_duplicates(const char *file, const struct val *map, struct arena *arena,
+                           struct err *e) MUST_CHECK;
+
+/* ---- yaml_events.c ---- */
+
+/* Reads a text by libyaml into l, which is new or begun anew. file and e: as l has them. Errors as
+ * yaml_parse. */
+int yaml_read_any(struct load *l, const char *file, struct str text, struct err *e) MUST_CHECK;
+
+/* The same of a text that comes piece by piece; mistakes are not told. A negative code also where
+ * read fails. */
+int yaml_stream_any(struct load *l, bool (*read)(void *ctx, char *out, size_t n, size_t *got),
+                    void *ctx) MUST_CHECK;
 
 /* ---- yaml_simple.c ---- */
 

@@ -2,9 +2,9 @@
  * lists by indentation, values on their key's line or as "|" blocks, flow collections and quoted
  * strings that end on their line, comments on lines of their own. Whatever else a text has in it
  * (anchors, tags, tabs, folded text, documents, nulls that are not written, mistakes) ends the
- * attempt: yaml.c then reads the text from its start by libyaml, which also says what is wrong. So
- * this reads a text as libyaml does, with the same places, or not at all; the tests compare both.
- * Source: YAML 1.2.2, chapters 6 to 8. */
+ * attempt: the text is then read from its start by libyaml (yaml_events.c), which says what is
+ * wrong. So this reads a text as libyaml does, with the same places, or not at all; the tests
+ * compare both. Source: YAML 1.2.2, chapters 6 to 8. */
 #include "kernel/base/yaml_int.h"
 
 #include "kernel/base/text.h"

@@ -181,10 +181,13 @@ static void add_pieces(const struct writing *w, size_t index, const char *type, 
     }
 }
 
-/* Whether a member of the provider's own block comes in pieces. */
+/* Whether a member of the provider's own block comes in pieces; of two with one name the last. */
 static bool comes_in_pieces(const struct val *own, const struct member *m)
 {
     struct str type = val_text(val_get(own, "type"));
+    if (val_find(own, m->key) != &m->value) {
+        return false;
+    }
     if (str_is(type, "thinking")) {
         return val_is(&m->value, VAL_STRING) &&
                (str_is(m->key, "thinking") || str_is(m->key, "signature"));

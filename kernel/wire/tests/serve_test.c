@@ -130,6 +130,22 @@ static void streams_messages(void)
                  sizeof message_pieces / sizeof message_pieces[0]);
 }
 
+/* A reader of JSON takes the last of two members with one name. */
+static void streams_the_last_of_two_members(void)
+{
+    struct reply r = {.stop = STOP_END_TURN, .usage = USAGE_UNKNOWN};
+    struct wire_reply_options o = as_message;
+    struct buf out = {0};
+    o.stream = true;
+    r.parts = STR("{\"anthropic\":[{\"type\":\"thinking\",\"thinking\":\"first\",\"thinking\":"
+                  "\"last\",\"signature\":\"EqQ=\"}]}");
+    CU_ASSERT_EQUAL(wire_encode_reply(WIRE_MESSAGES, &r, &o, &out, NULL, NULL), 0);
+    CU_ASSERT(str_find(buf_str(&out), STR("\"thinking_delta\",\"thinking\":\"last\"")) != SIZE_MAX);
+    CU_ASSERT(str_find(buf_str(&out), STR("\"thinking_delta\",\"thinking\":\"first\"")) ==
+              SIZE_MAX);
+    buf_free(&out);
+}
+
 /* ---- Responses ---- */
 
 static const struct wire_reply_options as_response = {
@@ -302,6 +318,7 @@ static void serves_errors_in_streams(void)
 
 TESTS(serve, {"messages_serves_messages_as_anthropic_does", serves_messages},
       {"messages_streams_events_as_anthropic_does", streams_messages},
+      {"messages_streams_the_last_of_two_members", streams_the_last_of_two_members},
       {"responses_serves_responses_as_openai_does", serves_responses},
       {"responses_streams_events_as_openai_does", streams_responses},
       {"wire_serves_each_providers_error_body", serves_error_bodies},

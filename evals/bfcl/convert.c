@@ -2,7 +2,7 @@
  * string. Rules: bfcl_eval/eval_checker/ast_eval/type_convertor of ShishirPatil/gorilla. */
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 static const char no_convert[] = BFCL_EXCEPTION "NotImplementedError";
 static const char no_value[] = BFCL_EXCEPTION "ValueError";

@@ -2,7 +2,7 @@
  * names, or returns NULL, which ends the parse. */
 #include <string.h>
 
-#include "evals/bfcl_python_int.h"
+#include "evals/bfcl/python_int.h"
 
 enum { KEYWORD_BYTES_MAX = 8 };
 

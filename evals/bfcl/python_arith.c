@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "evals/bfcl_python_int.h"
+#include "evals/bfcl/python_int.h"
 #include "kernel/base/dec.h"
 
 enum { REPEAT_BYTES_MAX = 1 << 20, REPEAT_ITEMS_MAX = 1 << 16, POWER_MAX = 4096 };

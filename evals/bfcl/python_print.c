@@ -2,7 +2,7 @@
  * around operators, parentheses only where they are needed. */
 #include <math.h>
 
-#include "evals/bfcl_python_int.h"
+#include "evals/bfcl/python_int.h"
 
 /* How tightly an expression is bound; its parentheses are needed where more is asked for. */
 enum bond {

@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 #include "kernel/base/regex.h"
 
 /* Characters that count as letters with a case, and those that do not keep them apart: Cased and

@@ -1,7 +1,7 @@
 /* Pairing calls made with calls expected: exact answers to "which belong together" and "does the
  * trajectory mode hold". Rows are expected calls, columns made calls. */
-#ifndef EVALS_PAIRING_INT_H
-#define EVALS_PAIRING_INT_H
+#ifndef EVALS_PAIRING_H
+#define EVALS_PAIRING_H
 
 #include "goldens/golden.h"
 

@@ -1,13 +1,13 @@
-/* What the files evals/bfcl*.c share: values as Python has them, since the checker of the Berkeley
+/* What the files evals/bfcl/ share: values as Python has them, since the checker of the Berkeley
  * Function Calling Leaderboard compares by Python's rules; calls; and the parts of the scorer. */
-#ifndef EVALS_BFCL_INT_H
-#define EVALS_BFCL_INT_H
+#ifndef EVALS_BFCL_BFCL_INT_H
+#define EVALS_BFCL_BFCL_INT_H
 
-#include "evals/bfcl.h"
+#include "evals/bfcl/bfcl.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"
 
-/* ---- bfcl_value.c ---- */
+/* ---- value.c ---- */
 
 /* BFCL_OTHER: a value that equals nothing here (bytes, a complex number). */
 enum bfcl_type {
@@ -79,7 +79,7 @@ bool bfcl_is_empty_str(const struct bfcl_value *v);
 /* Appends repr(v) of Python 3.11. */
 void bfcl_repr(struct bfcl_work *w, struct buf *out, const struct bfcl_value *v);
 
-/* ---- bfcl_number.c ---- */
+/* ---- number.c ---- */
 
 /* The double next to a decimal number (JSON's grammar, also "5." and ".5"), ties to even; infinity
  * beyond the largest. */
@@ -100,7 +100,7 @@ void bfcl_real_repr(struct buf *out, double d);
 bool bfcl_parse_int(struct arena *arena, struct str s, struct bfcl_value *out);
 bool bfcl_parse_float(struct arena *arena, struct str s, struct bfcl_value *out);
 
-/* ---- bfcl_text.c ---- */
+/* ---- text.c ---- */
 
 /* A string as the checker compares it: without spaces and , . / - _ * ^, lower case, ' as ". In
  * the arena, or s itself. */
@@ -110,7 +110,7 @@ struct str bfcl_plain(struct bfcl_work *w, struct str s);
  * false where it is none. */
 bool bfcl_identifier(struct bfcl_work *w, struct str s, struct str *out);
 
-/* ---- bfcl_patterns.c ---- */
+/* ---- patterns.c ---- */
 
 enum bfcl_pattern {
     BFCL_RE_SIGMA, /* a capital sigma at the end of a word */
@@ -147,7 +147,7 @@ void bfcl_patterns_free(struct bfcl_patterns *p); /* NULL allowed */
 bool bfcl_find(struct bfcl_work *w, enum bfcl_pattern which, struct str s, size_t from,
                struct str *found);
 
-/* ---- bfcl_unicode.c ---- */
+/* ---- unicode.c ---- */
 
 /* Lower case of one character, itself where it has none. */
 uint32_t bfcl_lower_of(uint32_t code);
@@ -155,7 +155,7 @@ uint32_t bfcl_lower_of(uint32_t code);
 /* The one character that a base and a mark make (canonical composition), 0 where there is none. */
 uint32_t bfcl_compose(uint32_t base, uint32_t mark);
 
-/* ---- bfcl_python.c, bfcl_java.c, bfcl_js.c: reading calls ---- */
+/* ---- python.c, bfcl_java.c, bfcl_js.c: reading calls ---- */
 
 /* Calls as the checker sees them. */
 struct bfcl_call {
@@ -191,7 +191,7 @@ enum bfcl_reading bfcl_read_result(struct bfcl_work *w, enum bfcl_language langu
                                    enum bfcl_output output, const struct bfcl_result *r,
                                    struct bfcl_calls *out);
 
-/* ---- bfcl_convert.c: Java's and JavaScript's values ---- */
+/* ---- convert.c: Java's and JavaScript's values ---- */
 
 /* The value that a string stands for by its documented type; nested: of items, NULL = none.
  * NULL, or the exception that the official converter ends with. */
@@ -200,7 +200,7 @@ const char *bfcl_java_value(struct bfcl_work *w, struct str s, struct str type,
 const char *bfcl_js_value(struct bfcl_work *w, struct str s, struct str type,
                           const struct str *nested, struct bfcl_value *out);
 
-/* ---- bfcl_check.c ---- */
+/* ---- check.c ---- */
 
 /* One of BFCL's own words for what is wrong; NULL = all is well. Those that begin with
  * BFCL_EXCEPTION are not verdicts: the official checker breaks off there. */
@@ -226,7 +226,7 @@ struct bfcl_types {
 const char *bfcl_check_value(const struct bfcl_checker *c, const struct bfcl_types *t,
                              const struct bfcl_value *value, const struct bfcl_value *accepted);
 
-/* ---- bfcl_call.c ---- */
+/* ---- call.c ---- */
 
 /* A documented function: parts of its document, NULL where that lacks them. */
 struct bfcl_function {
@@ -242,7 +242,7 @@ struct bfcl_function bfcl_function_of(const struct val *document);
 const char *bfcl_check_call(const struct bfcl_checker *c, const struct bfcl_function *function,
                             const struct bfcl_call *call, const struct val *expected);
 
-/* ---- bfcl_case.c ---- */
+/* ---- case.c ---- */
 
 /* Checks all calls of a case by its category. */
 const char *bfcl_check_calls(const struct bfcl_checker *c, const char *category,

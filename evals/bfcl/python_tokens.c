@@ -1,7 +1,7 @@
 /* Python's tokens, as far as expressions have them. */
 #include <string.h>
 
-#include "evals/bfcl_python_int.h"
+#include "evals/bfcl/python_int.h"
 
 static struct py_token bad(void)
 {

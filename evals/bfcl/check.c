@@ -2,7 +2,7 @@
  * mended. Rules: bfcl_eval/eval_checker/ast_eval/ast_checker.py of ShishirPatil/gorilla. */
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 static const char type_simple[] = "type_error:simple";
 static const char type_nested[] = "type_error:nested";

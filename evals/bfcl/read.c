@@ -1,5 +1,5 @@
 /* What a model gave, read as calls: lists of calls as APIs give them, and texts. */
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 #include "kernel/base/json.h"
 
 /* The arguments of a call as a string of JSON. */

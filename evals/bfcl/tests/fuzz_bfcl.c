@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

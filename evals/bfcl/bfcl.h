@@ -2,8 +2,8 @@
  * official checker, verdict by verdict and error type included, and beside them our own, with the
  * checker's known faults mended. Source: https://github.com/ShishirPatil/gorilla,
  * berkeley-function-call-leaderboard (Apache-2.0), read for its rules. */
-#ifndef EVALS_BFCL_H
-#define EVALS_BFCL_H
+#ifndef EVALS_BFCL_BFCL_H
+#define EVALS_BFCL_BFCL_H
 
 #include "evals/ratio.h"
 #include "goldens/bfcl.h"

@@ -1,12 +1,12 @@
 /* The checker of the Berkeley Function Calling Leaderboard by hand-made cases. What is expected
  * comes from the official checker and its decoders (bfcl_eval 2026.3.23) under Python 3.11. */
-#include "evals/bfcl.h"
+#include "evals/bfcl/bfcl.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "ci/testing/testing.h"
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 #include "kernel/base/json.h"
 
 static struct bfcl_work work_new(void)

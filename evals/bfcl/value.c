@@ -1,4 +1,4 @@
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 /* A double is decided by at most 767 digits and what follows them being zero or not. */
 enum { DIGITS_MAX = 800, LIMBS = 320, POINT_MAX = 310, POINT_MIN = -330, INT_DIGITS_MAX = 4300 };

@@ -3,9 +3,9 @@
 #ifndef EVALS_BFCL_PYTHON_INT_H
 #define EVALS_BFCL_PYTHON_INT_H
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
-/* ---- bfcl_python_tokens.c ---- */
+/* ---- python_tokens.c ---- */
 
 enum py_token_kind { PY_END, PY_NEWLINE, PY_WORD, PY_NUMBER, PY_STRING, PY_SIGN, PY_BAD };
 
@@ -24,7 +24,7 @@ struct py_tokens {
 
 struct py_token py_next(struct py_tokens *t);
 
-/* ---- bfcl_python_literal.c ---- */
+/* ---- python_literal.c ---- */
 
 /* The value of a number; false where it is none. */
 bool py_number(struct bfcl_work *w, struct str text, struct bfcl_value *out);
@@ -41,7 +41,7 @@ bool py_string(struct str text, struct buf *out, enum py_prefix *prefix);
 /* Appends repr() of a string's (PY_PLAIN) or bytes' characters. */
 void py_repr_string(struct bfcl_work *w, struct buf *out, struct str s, enum py_prefix prefix);
 
-/* ---- bfcl_python_parse.c ---- */
+/* ---- python_parse.c ---- */
 
 enum py_kind {
     PY_CONSTANT,
@@ -95,12 +95,12 @@ struct py_node {
 /* The expression that the text is, in the arena; NULL where it is none, or nested too deep. */
 struct py_node *py_parse(struct bfcl_work *w, struct str text);
 
-/* ---- bfcl_python_print.c ---- */
+/* ---- python_print.c ---- */
 
 /* Appends the expression as ast.unparse of Python 3.11 writes it. */
 void py_print(struct bfcl_work *w, struct buf *out, const struct py_node *n);
 
-/* ---- bfcl_python_arith.c ---- */
+/* ---- python_arith.c ---- */
 
 /* Arithmetic on constants. false: anything else is in it, or Python would raise an exception. */
 bool py_compute(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out);

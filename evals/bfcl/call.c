@@ -2,7 +2,7 @@
  */
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 static const char no_key[] = BFCL_EXCEPTION "KeyError";
 static const char no_type[] = BFCL_EXCEPTION "TypeError";

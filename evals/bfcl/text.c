@@ -1,7 +1,7 @@
 /* Strings as the checker compares them, and as Python shows and names them. */
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 #include "kernel/base/text.h"
 
 enum { CAPITAL_SIGMA = 0x3A3, FINAL_SIGMA = 0x3C2, CAPITAL_I_DOT = 0x130, MARK_DOT = 0x307 };

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "ci/testing/testing.h"
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 #include "kernel/base/json.h"
 #include "kernel/drive/files.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the rows of evals/bfcl_unicode.c, from the tables of the Python that runs it: bfcl_unicode.py lower|compose
+"""Writes the rows of evals/bfcl/unicode.c, from the tables of the Python that runs it: unicode.py lower|compose
 
 Unicode 14 (Python 3.11) is what the official BFCL checker was run with."""
 import sys

@@ -1,9 +1,9 @@
-#include "evals/bfcl.h"
+#include "evals/bfcl/bfcl.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 #include "evals/ratio.h"
 
 /* BFCL v4's categories of single turns. */

@@ -3,7 +3,7 @@
  * stay text: Java's without white space between tokens, JavaScript's as they are written. */
 #include <string.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 enum { CODE_BYTES_MAX = 1 << 16, CODE_DEPTH_MAX = 200 };
 

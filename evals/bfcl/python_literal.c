@@ -1,7 +1,7 @@
 /* Python's numbers and strings, read and written. */
 #include <string.h>
 
-#include "evals/bfcl_python_int.h"
+#include "evals/bfcl/python_int.h"
 
 enum { DIGITS_MAX = 4300, CODE_MAX = 0x10FFFF };
 

@@ -1,8 +1,8 @@
 /* All calls of a case by its category. */
 #include <string.h>
 
-#include "evals/bfcl_int.h"
-#include "evals/pairing_int.h"
+#include "evals/bfcl/bfcl_int.h"
+#include "evals/pairing.h"
 
 static const char no_index[] = BFCL_EXCEPTION "IndexError";
 

@@ -2,7 +2,7 @@
  * bfcl_eval/model_handler/utils.py of ShishirPatil/gorilla. */
 #include <string.h>
 
-#include "evals/bfcl_python_int.h"
+#include "evals/bfcl/python_int.h"
 
 static bool value_of(struct bfcl_work *w, const struct py_node *n, struct bfcl_value *out);
 

@@ -1,8 +1,8 @@
 /* Tables of Unicode 14, the version of Python 3.11: str.lower() of one character, and canonical
- * composition. Made from Python's own unicodedata (evals/tests/bfcl_unicode.py writes them). */
+ * composition. Made from Python's own unicodedata (tests/unicode.py writes them). */
 #include <stddef.h>
 
-#include "evals/bfcl_int.h"
+#include "evals/bfcl/bfcl_int.h"
 
 /* Every `step`th character from first to last has its lower case `by` further on. */
 struct run {
