@@ -8,7 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMES_SHOWN = 1000, GNUPLOT_MS_MAX = 60000 };
+enum {
+    TIMES_SHOWN = 1000,
+    GNUPLOT_MS_MAX = 60000,
+    PLOT_HEIGHT = 420, /* pixels, without the key */
+    KEY_LINE_HEIGHT = 20
+};
 
 /* What one model did in one run. */
 struct mark {
@@ -26,13 +31,20 @@ struct marks {
     size_t priced;
 };
 
-static const char looks[] =
-    "set terminal svg size 800,500 background '#ffffff' noenhanced font 'sans,12'\n"
-    "set output '%s.svg'\n"
-    "%s"
-    "set terminal pngcairo size 800,500 noenhanced font 'sans,12'\n"
-    "set output '%s.png'\n"
-    "replot\n";
+/* Appends a script that draws `plot` as NAME.svg and NAME.png, high enough for a key of so many
+ * lines. */
+static void add_script(struct buf *out, const char *name, size_t key_lines, struct str plot)
+{
+    size_t height = PLOT_HEIGHT + key_lines * KEY_LINE_HEIGHT;
+    buf_fmt(out,
+            "set terminal svg size 800,%zu background '#ffffff' noenhanced font 'sans,12'\n"
+            "set output '%s.svg'\n%.*s",
+            height, name, STR_FMT(plot));
+    buf_fmt(out,
+            "set terminal pngcairo size 800,%zu noenhanced font 'sans,12'\n"
+            "set output '%s.png'\nreplot\n",
+            height, name);
+}
 
 /* ---- what is drawn ---- */
 
@@ -147,7 +159,8 @@ static void cost_data(struct buf *out, const struct marks *m)
     }
 }
 
-/* The empty second line of the label below keeps it from the key. */
+/* The empty second line of the label below keeps it from the key. gnuplot has eight colours: from
+ * then on points have another shape, lines other dashes. */
 static void cost_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
@@ -158,11 +171,10 @@ static void cost_script(struct buf *out, const struct marks *m)
                     "set key below autotitle columnhead\n");
     buf_fmt(&plot,
             "plot 'success-cost.dat' index 0 using 1:2 with lines lw 2 lc '#999999', \\\n"
-            "     for [i=1:%zu] 'success-cost.dat' index i using 1:2:3:4 with yerrorbars pt 7 lw 2 "
-            "lc i\n",
+            "     for [i=1:%zu] 'success-cost.dat' index i using 1:2:3:4 with yerrorbars "
+            "pt 5+2*(((i-1)/8+1)%%5) lw 2 lc i\n",
             m->priced);
-    buf_char(&plot, '\0');
-    buf_fmt(out, looks, "success-cost", plot.p, "success-cost");
+    add_script(out, "success-cost", m->priced + 1, buf_str(&plot));
     buf_free(&plot);
 }
 
@@ -212,10 +224,11 @@ static void time_script(struct buf *out, const struct marks *m)
              "set title 'time a trial'\nset xlabel \"seconds\\n \"\n"
              "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
              "set xrange [0:*]\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
-    buf_fmt(&plot, "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2 lc i+1\n",
+    buf_fmt(&plot,
+            "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2 lc i+1 "
+            "dt 1+i/8%%5\n",
             m->n - 1);
-    buf_char(&plot, '\0');
-    buf_fmt(out, looks, "latency", plot.p, "latency");
+    add_script(out, "latency", m->n, buf_str(&plot));
     buf_free(&plot);
 }
 

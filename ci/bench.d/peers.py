@@ -113,13 +113,12 @@ def checker(row, in_turn, assay, corpus, scratch, python, rounds):
     for category in evals.BFCL:
         for output in ("calls", "text"):
             n, ours = evals.bfcl_entry(in_turn, assay, corpus, scratch, category, output, rounds)
-            answers = "-" if category == "irrelevance" else os.path.join(corpus, f"bfcl/answers/{category}.jsonl")
+            questions, answers, results = (os.path.join(scratch, f"{name}.jsonl") for name in ("questions", "answers", "often"))
             program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer_bfcl.py")
-            results = os.path.join(scratch, "once.jsonl")
-            out = subprocess.run([python, program, os.path.join(corpus, f"bfcl/questions/{category}.jsonl"), answers, results,
-                                  category, output, str(rounds)], capture_output=True, text=True, check=True)
+            out = subprocess.run([python, program, questions, "-" if category == "irrelevance" else answers, results,
+                                  category, output, str(rounds)], stdout=subprocess.PIPE, text=True, check=True)
             theirs = json.loads(out.stdout)
-            said = subprocess.run(evals.bfcl_command(assay, corpus, scratch, category, output, "once.jsonl") + ["--json"],
+            said = subprocess.run(evals.bfcl_command(assay, scratch, category, output, "often.jsonl") + ["--json"],
                                   capture_output=True, text=True, check=True)
             correct = json.loads(said.stdout.splitlines()[-1])["correct"]
             if correct != theirs["correct"]:

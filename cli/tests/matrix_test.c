@@ -193,6 +193,31 @@ static void told_apart(void)
     CHECK_OUT(r, "/out (y) | 0.0% |");
 }
 
+/* The dearer model comes first in both pictures, by its name, so that it has one colour. */
+static void drawn_alike(void)
+{
+    const char *dir = testing_dir(), *set = matrix_set(dir), *out = path_of("%s/out", dir);
+    const char *script = write_text(dir, "f.script.yaml",
+                                    "version: 1\nrules:\n- reply: {text: So., usage: {input: 1000, "
+                                    "output: 100}}\n");
+    const char *prices =
+        write_text(dir, "prices.yaml",
+                   "version: 1\ntables:\n- currency: USD\n  models:\n"
+                   "  - {match: x, input: 2, output: 10}\n  - {match: y, input: 1, output: 5}\n");
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--script", script, "--model", "x", "--model", "y",
+                       "--prices", prices, "--out", out),
+                 0);
+    CHECK_STATUS(ASSAY("report", out, "--plots", "-o", out), 0); /* with gnuplot or without */
+    const char *cost = read_text(path_of("%s/success-cost.dat", out), NULL);
+    const char *x = strstr(cost, "\"x\"\n0.003000000 1.000000");
+    const char *y = strstr(cost, "\"y\"\n0.001500000 1.000000");
+    CU_ASSERT(x != NULL && y != NULL && x < y);
+    const char *times = read_text(path_of("%s/latency.dat", out), NULL);
+    CU_ASSERT(strncmp(times, "\"x\"\n", 4) == 0 && strstr(times, "\n\"y\"\n") != NULL);
+    CU_ASSERT_PTR_NOT_NULL(strstr(read_text(path_of("%s/latency.gp", out), NULL), "800,460 "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(read_text(path_of("%s/success-cost.gp", out), NULL), "800,480 "));
+}
+
 static void shards(void)
 {
     const char *dir = testing_dir(), *set = matrix_set(dir);
@@ -264,6 +289,7 @@ TESTS(matrix, {"models_of_a_set_are_recorded_and_replayed", recorded_and_replaye
       {"models_are_found_in_their_folders", one_of_them},
       {"models_of_the_command_line_play_each_script", fakes},
       {"models_are_told_apart_in_reports", told_apart},
+      {"models_have_one_colour_in_both_pictures", drawn_alike},
       {"models_merge_from_shards_to_the_same_bytes", shards},
       {"models_are_wanted_where_one_is_asked", no_model},
       {"filters_choose_tasks_by_their_tags", filters})
