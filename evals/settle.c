@@ -119,8 +119,9 @@ static void settle_run(const struct trial *t, struct arena *arena, const struct 
     out->trace = arena_str(arena, str_of(t->trace));
     out->cassette = arena_str(arena, run->cassette);
     keep_calls(arena, run, out);
-    if (t->plan->n_models > 1 && t->item->model->label.n > 0) {
-        out->model = arena_str(arena, t->item->model->label); /* which tells two apart */
+    const struct plan_model *m = t->item->model;
+    if (m->label.n > 0 && (t->plan->n_models > 1 || !str_eq(m->label, m->name))) {
+        out->model = arena_str(arena, m->label); /* which tells two apart */
     }
     out->judged = judge.judged;
     struct eval_run judged = {out->calls,
