@@ -170,7 +170,7 @@ static void cost_script(struct buf *out, const struct marks *m)
                     "set xrange [0:*]\nset offsets 0, graph 0.1, 0, 0\nset grid\nset rmargin 6\n"
                     "set key below autotitle columnhead\n");
     buf_fmt(&plot,
-            "plot 'success-cost.dat' index 0 using 1:2 with lines lw 2 lc '#999999', \\\n"
+            "plot 'success-cost.dat' index 0 using 1:2 with steps lw 2 lc '#999999', \\\n"
             "     for [i=1:%zu] 'success-cost.dat' index i using 1:2:3:4 with yerrorbars "
             "pt 5+2*(((i-1)/8+1)%%5) lw 2 lc i\n",
             m->priced);
