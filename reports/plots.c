@@ -185,7 +185,14 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The share of trials that took no longer: at most TIMES_SHOWN steps. */
+static void add_step(struct buf *out, int64_t ms, double share)
+{
+    buf_fmt(out, "%" PRId64 ".%03" PRId64 " ", ms / 1000, ms % 1000);
+    stats_add(out, share);
+    buf_char(out, '\n');
+}
+
+/* The share of trials that took no longer: at most TIMES_SHOWN steps, up from 0 at the shortest. */
 static void add_times(struct buf *out, const struct mark *m)
 {
     const struct eval_report *r = m->report;
@@ -198,11 +205,10 @@ static void add_times(struct buf *out, const struct mark *m)
     }
     qsort(ms, n, sizeof *ms, by_time);
     size_t steps = n < TIMES_SHOWN ? n : TIMES_SHOWN;
+    add_step(out, n == 0 ? 0 : ms[0], 0);
     for (size_t i = 0; i < steps; i++) {
         last = (i + 1) * n / steps - 1;
-        buf_fmt(out, "%" PRId64 ".%03" PRId64 " ", ms[last] / 1000, ms[last] % 1000);
-        stats_add(out, (double)(last + 1) / (double)n);
-        buf_char(out, '\n');
+        add_step(out, ms[last], (double)(last + 1) / (double)n);
     }
     free(ms);
 }
@@ -212,7 +218,7 @@ static void time_data(struct buf *out, const struct marks *m)
     for (size_t i = 0; i < m->n; i++) {
         buf_addz(out, i > 0 ? "\n\n" : "");
         add_label(out, m->at[i].label);
-        buf_addz(out, "\n0.000 0.000000\n");
+        buf_char(out, '\n');
         add_times(out, &m->at[i]);
     }
 }
@@ -221,12 +227,13 @@ static void time_script(struct buf *out, const struct marks *m)
 {
     struct buf plot = {0};
     buf_addz(&plot,
-             "set title 'time a trial'\nset xlabel \"seconds\\n \"\n"
+             "set title 'time a trial'\n"
+             "set xlabel \"seconds (less than a millisecond as one)\\n \"\n"
              "set ylabel 'share of trials that took no longer'\nset yrange [0:1.05]\n"
-             "set xrange [0:*]\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
+             "set logscale x\nset grid\nset rmargin 6\nset key below autotitle columnhead\n");
     buf_fmt(&plot,
-            "plot for [i=0:%zu] 'latency.dat' index i using 1:2 with steps lw 2 lc i+1 "
-            "dt 1+i/8%%5\n",
+            "plot for [i=0:%zu] 'latency.dat' index i using ($1 < 0.001 ? 0.001 : $1):2 with steps "
+            "lw 2 lc i+1 dt 1+i/8%%5\n",
             m->n - 1);
     add_script(out, "latency", m->n, buf_str(&plot));
     buf_free(&plot);
