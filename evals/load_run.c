@@ -325,6 +325,10 @@ int run_trial_read(struct arena *arena, const char *file, uint32_t line, struct 
     struct val *object = NULL;
     struct err inside;
     *out = (struct eval_trial){.verdict = {.outcome = EVAL_NONE}};
+    if (str_starts(text, "\xef\xbb\xbf")) { /* reports copy lines as they stand */
+        return err_at(e, ERR_INPUT, file, line, 1,
+                      "a byte order mark, which assay does not write: save the file without it");
+    }
     int rc = json_parse(arena, file, text, &object, &inside);
     if (rc != 0 || object->kind != VAL_OBJECT) {
         return err_at(e, rc == ERR_LIMIT ? rc : ERR_INPUT, file, line, rc != 0 ? inside.column : 1,

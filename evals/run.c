@@ -346,6 +346,16 @@ static void tell_what_stays(const struct runner *r, struct err *e)
 
 /* ---- going on ---- */
 
+/* Whether what the trial wrote is still there: without its trace nothing could be read of it. */
+static bool has_trace(const struct runner *r, const struct eval_trial *t)
+{
+    struct arena *arena = arena_new();
+    bool there = t->trace.n == 0 ||
+                 path_exists(path_join(arena, r->report->out, arena_cstr(arena, t->trace)));
+    arena_free(arena);
+    return there;
+}
+
 /* A line of the journal: the last one of a trial counts. */
 static int on_line(void *ctx, size_t item, const struct eval_trial *t, struct str text, uint64_t at,
                    struct err *e)
@@ -357,6 +367,9 @@ static int on_line(void *ctx, size_t item, const struct eval_trial *t, struct st
     own.file = plan_task(&r->plan, &r->plan.items[item]).path;
     r->left += is_settled(r, item) ? 1 : 0;
     report_fill_row(r->report, &own, text, at, row);
+    if (!has_trace(r, t)) {
+        row->outcome = EVAL_NONE; /* it is run again */
+    }
     r->left -= is_settled(r, item) ? 1 : 0;
     count_cost(r, t);
     sum_cost(r, t);

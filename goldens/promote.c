@@ -102,6 +102,9 @@ static int see_line(struct session_log *s, const struct val *v, struct err *e)
     if (s->line == 1 && !str_is(type, "run_start")) {
         return fail(s, e, "expected an event log, whose first line is a run_start");
     }
+    if (s->line > 1 && str_is(type, "run_start")) {
+        return fail(s, e, "a second run begins here: expected the log of one");
+    }
     if (str_is(type, "run_start")) {
         s->start = v;
     } else if (str_is(type, "user_message")) {

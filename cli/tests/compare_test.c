@@ -213,6 +213,7 @@ static void bad_runs(void)
         {made_run(LINE("a", "1", "pass") "{\"task\":\"a\",\"tr", 2), "the last line is cut off"},
         {made_run("{\"task\":\"a\"}\n", 1), "results.jsonl:1: \"trial\" is missing"},
         {made_run("[]\n", 1), "results.jsonl:1:1: no line of results"},
+        {made_run("\xef\xbb\xbf" LINE("a", "1", "pass"), 1), "results.jsonl:1:1: a byte order"},
         {made_run(LINE("a", "NaN", "pass"), 1), "results.jsonl:1:"},
         {made_run(LINE("a", "99999999999999999999", "pass"), 1), "\"trial\""},
         {made_run(LINE("a", "9007199254740993", "pass"), 1), "\"trial\""},

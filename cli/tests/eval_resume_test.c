@@ -108,6 +108,20 @@ static void scored_again(void)
     CHECK_TEXT(read_text(in(out, "results.jsonl"), NULL), scored);
 }
 
+/* A trial whose trace is gone is run again: nothing could be read of it. */
+static void lost_trace(void)
+{
+    const char *set = forty_tasks(none), *dir = testing_dir(), *out = in(dir, "out");
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--out", out), 0);
+    const char *trace = read_text(in(out, "traces/t7.jsonl"), NULL);
+    const char *results = read_text(in(out, "results.jsonl"), NULL);
+    unlink(in(out, "traces/t7.jsonl"));
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--resume", "--out", out), 0);
+    CHECK_TEXT(read_text(in(out, "traces/t7.jsonl"), NULL), trace);
+    CHECK_TEXT(read_text(in(out, "results.jsonl"), NULL), results);
+    CU_ASSERT(count_lines(read_text(in(out, "trials.jsonl"), NULL)) == 41);
+}
+
 /* Nobody writes a run that is being written. */
 static void held(void)
 {
@@ -206,6 +220,7 @@ static void interrupted(void)
 
 TESTS(eval_resume, {"resume_goes_on_behind_a_budget", budget},
       {"resume_takes_the_newest_run", newest}, {"resume_keeps_what_was_scored_again", scored_again},
+      {"resume_runs_again_what_lost_its_trace", lost_trace},
       {"resume_and_score_leave_a_run_that_is_written", held},
       {"resume_goes_on_with_a_recording", recorded}, {"resume_goes_on_with_a_shard", shards},
       {"an_interrupted_run_says_how_to_go_on", interrupted})

@@ -169,6 +169,7 @@ static void what_is_no_good_session_is_refused(void)
         {"", END("cassette_miss"), "promote a session that went well"},
         {"", "{\"seq\":3", "in the middle of a line"},
         {"", "nonsense\n", "a line of an event log"},
+        {"", "{\"seq\":1,\"t_ms\":0,\"type\":\"run_start\"}\n", "a second run begins here"},
         {"\"pay\"", END("completed"), "--tools FILE"},
     };
     const char *dir = testing_dir();
