@@ -7,14 +7,9 @@
 #include "kernel/base/json.h"
 #include "kernel/core/model.h"
 
-enum { CALLS_ROOM = 16 };
-
 static void add_call(struct call_list *list, struct eval_call call)
 {
-    if (list->n == list->room) {
-        list->room = list->room * 2 + CALLS_ROOM;
-        list->at = mem_grow(list->at, list->room * sizeof *list->at);
-    }
+    list->at = mem_room(list->at, list->n, &list->room, sizeof *list->at);
     list->at[list->n++] = call;
 }
 

@@ -61,10 +61,7 @@ struct file_list {
 static void list_file(void *ctx, const char *path)
 {
     struct file_list *l = ctx;
-    if (l->n == l->room) {
-        l->room = l->room * 2 + 16;
-        l->at = mem_grow(l->at, l->room * sizeof *l->at);
-    }
+    l->at = mem_room(l->at, l->n, &l->room, sizeof *l->at);
     l->at[l->n++] = path;
 }
 

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS_FIRST = 256 };
-
 /* ---- what is kept once ---- */
 
 struct eval_pool {
@@ -142,11 +140,7 @@ void report_make_rows(struct eval_report *r, size_t n)
 
 struct eval_row *report_add_row(struct eval_report *r)
 {
-    struct eval_pool *pool = r->pool;
-    if (r->n == pool->rows_room) {
-        pool->rows_room = pool->rows_room == 0 ? ROWS_FIRST : pool->rows_room * 2;
-        r->rows = mem_grow(r->rows, pool->rows_room * sizeof *r->rows);
-    }
+    r->rows = mem_room(r->rows, r->n, &r->pool->rows_room, sizeof *r->rows);
     return &r->rows[r->n++];
 }
 

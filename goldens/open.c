@@ -113,16 +113,6 @@ void golden_opened_free(struct golden_opened *o)
     free(o);
 }
 
-/* Room for one more. */
-static void *room(void *list, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap) {
-        return list;
-    }
-    *cap = *cap == 0 ? 16 : *cap * 2;
-    return mem_grow(list, *cap * size);
-}
-
 /* ---- one task ---- */
 
 /* A task with what it owns. */
@@ -222,7 +212,7 @@ static void put_aside(void *ctx, size_t i, const struct val *v, bool stays)
         item.n = (uint32_t)o->packed.n;
     }
     o->n_items = o->first + i;
-    o->items = room(o->items, o->n_items, &o->cap_items, sizeof *o->items);
+    o->items = mem_room(o->items, o->n_items, &o->cap_items, sizeof *o->items);
     o->items[o->n_items++] = item;
 }
 
@@ -349,7 +339,7 @@ static void add_record(struct golden_loaded *l, struct item item, const struct o
     struct golden_opened *o = l->opened;
     const struct golden_task *t = &own->task;
     bool fresh;
-    o->records = room(o->records, o->n_records, &o->cap_records, sizeof *o->records);
+    o->records = mem_room(o->records, o->n_records, &o->cap_records, sizeof *o->records);
     o->records[o->n_records++] = (struct record){
         .item = item,
         .id = arena_str(l->set.arena, t->id).p,
@@ -372,7 +362,7 @@ int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t f
 {
     struct golden_opened *o = l->opened;
     int rc = 0;
-    o->files = room(o->files, o->n_files, &o->cap_files, sizeof *o->files);
+    o->files = mem_room(o->files, o->n_files, &o->cap_files, sizeof *o->files);
     o->files[o->n_files++] = (struct file){l->doc.file, l->dir, *def, l->judge};
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
         struct own_task *own = NULL;

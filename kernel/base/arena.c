@@ -10,6 +10,8 @@
 /* Blocks begin small, for thousands of sessions that wait, and double. */
 enum { BLOCK_BYTES_FIRST = 1024, BLOCK_BYTES_MAX = 16 * 1024, ALIGN_BYTES = 16 };
 
+enum { LIST_FIRST = 8 };
+
 struct block {
     struct block *next;
     size_t used;
@@ -62,6 +64,15 @@ void *mem_grow(void *p, size_t size)
         mem_exhausted();
     }
     return q;
+}
+
+void *mem_room(void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap) {
+        return list;
+    }
+    *cap = *cap == 0 ? LIST_FIRST : *cap * 2;
+    return mem_grow(list, *cap * size);
 }
 
 void *mem_need(void *p)

@@ -49,6 +49,9 @@ _Noreturn void mem_exhausted(void);
 void *mem_alloc(size_t size);
 void *mem_zero(size_t size);
 void *mem_grow(void *p, size_t size);
+/* A list of n items of `size` bytes each, made longer where *cap, which it has room for, is used
+ * up. list NULL, *cap 0 = an empty one. */
+void *mem_room(void *list, size_t n, size_t *cap, size_t size);
 /* p, which a library took from memory; NULL ends the process as there. */
 void *mem_need(void *p);
 #endif

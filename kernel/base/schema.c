@@ -388,10 +388,8 @@ static int read_reference(struct compiler *c, struct node *n, const struct keywo
     if (rc != 0) {
         return rc;
     }
-    if (c->n_references == c->cap_references) {
-        c->cap_references = c->cap_references == 0 ? 16 : c->cap_references * 2;
-        c->references = mem_grow(c->references, c->cap_references * sizeof *c->references);
-    }
+    c->references =
+        mem_room(c->references, c->n_references, &c->cap_references, sizeof *c->references);
     c->references[c->n_references++] = (struct reference){n, v, k->kind == KW_DYNAMIC_REF};
     return 0;
 }

@@ -136,19 +136,9 @@ static int count_nodes(struct load *l, const struct val *v, size_t more)
 
 /* ---- entries and anchors ---- */
 
-/* Doubles a list that is full. */
-static void *grown(void *list, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap) {
-        return list;
-    }
-    *cap = *cap == 0 ? 32 : *cap * 2;
-    return mem_grow(list, *cap * size);
-}
-
 static struct entry *push(struct load *l)
 {
-    l->entries = grown(l->entries, l->n_entries, &l->cap_entries, sizeof *l->entries);
+    l->entries = mem_room(l->entries, l->n_entries, &l->cap_entries, sizeof *l->entries);
     struct entry *entry = &l->entries[l->n_entries++];
     *entry = (struct entry){.merge = false};
     return entry;
@@ -161,7 +151,7 @@ static size_t anchor_open(struct load *l, const char *name)
         return 0;
     }
     l->stays = true;
-    l->anchors = grown(l->anchors, l->n_anchors, &l->cap_anchors, sizeof *l->anchors);
+    l->anchors = mem_room(l->anchors, l->n_anchors, &l->cap_anchors, sizeof *l->anchors);
     l->anchors[l->n_anchors++] = (struct anchor){.state = ANCHOR_OPEN};
     struct str s = str_of(name);
     struct slot *slot = names_slot(&l->anchor_names, s);
@@ -536,7 +526,7 @@ static int open_value(struct load *l, const struct val *v, const char *anchor)
         if (is_handed(l, v->kind, anchor)) {
             begin_handing(l);
         }
-        l->frames = grown(l->frames, l->depth, &l->cap_frames, sizeof *l->frames);
+        l->frames = mem_room(l->frames, l->depth, &l->cap_frames, sizeof *l->frames);
         l->frames[l->depth++] = (struct frame){.state = v->kind == VAL_OBJECT ? AT_KEY : IN_LIST,
                                                .value = *v,
                                                .base = l->n_entries,

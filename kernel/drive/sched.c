@@ -111,10 +111,7 @@ static void heap_down(struct sched *s, size_t i)
 
 static void heap_add(struct sched *s, struct timer *t)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap == 0 ? 8 : s->cap * 2;
-        s->heap = mem_grow(s->heap, s->cap * sizeof(struct timer *));
-    }
+    s->heap = mem_room(s->heap, s->n, &s->cap, sizeof(struct timer *));
     heap_put(s, s->n, t);
     s->n++;
     heap_up(s, s->n - 1);

@@ -47,10 +47,7 @@ struct block *draft_add(struct draft *d, enum block_kind kind, int64_t index)
                   WIRE_BLOCKS_MAX);
         return NULL;
     }
-    if (d->n_blocks == d->cap_blocks) {
-        d->cap_blocks = d->cap_blocks == 0 ? 8 : d->cap_blocks * 2;
-        d->blocks = mem_grow(d->blocks, d->cap_blocks * sizeof *d->blocks);
-    }
+    d->blocks = mem_room(d->blocks, d->n_blocks, &d->cap_blocks, sizeof *d->blocks);
     struct block *b = &d->blocks[d->n_blocks++];
     *b = (struct block){.kind = kind, .index = index};
     return b;
