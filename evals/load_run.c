@@ -527,7 +527,7 @@ int run_open(const char *dir, struct run_data **out, struct err *e)
     return 0;
 }
 
-static int load(const char *dir, bool journal, struct run_data **out, struct err *e)
+int run_load(const char *dir, struct run_data **out, struct err *e)
 {
     struct run_data *d = NULL;
     int rc = run_open(dir, &d, e);
@@ -535,7 +535,7 @@ static int load(const char *dir, bool journal, struct run_data **out, struct err
         return rc;
     }
     const char *results = path_join(d->report->arena, dir, "results.jsonl");
-    d->journal = journal || !path_exists(results);
+    d->journal = !path_exists(results);
     rc =
         read_results(d, d->journal ? path_join(d->report->arena, dir, "trials.jsonl") : results, e);
     if (rc != 0) {
@@ -544,16 +544,6 @@ static int load(const char *dir, bool journal, struct run_data **out, struct err
     }
     *out = d;
     return 0;
-}
-
-int run_load(const char *dir, struct run_data **out, struct err *e)
-{
-    return load(dir, false, out, e);
-}
-
-int run_load_journal(const char *dir, struct run_data **out, struct err *e)
-{
-    return load(dir, true, out, e);
 }
 
 void run_data_free(struct run_data *d)

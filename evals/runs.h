@@ -21,20 +21,17 @@ struct run_data {
     int64_t shard, shards; /* 0 = the whole run */
     bool fake;             /* its models were scripts */
     bool journal;   /* trials.jsonl was read, in the order of finishing: results.jsonl is not there,
-                       as   the run was cut off, or it was asked for */
+                       as the run was cut off */
     bool torn;      /* its last line was cut off and is left out */
     uint64_t bytes; /* of the whole lines of the file that was read: behind them is the torn one */
 };
 
 /* Reads the run at `dir`: the manifest, then results.jsonl, or what trials.jsonl holds where the
- * run did not come to its end. ERR_NOT_FOUND: no such folder, or no run; ERR_INPUT with file and
- * line: not what assay writes, a trial twice, another version; ERR_IO. Owned by the caller. */
+ * run did not come to its end: of a trial that stands there more than once, as one whose error was
+ * tried again, the last line counts. ERR_NOT_FOUND: no such folder, or no run; ERR_INPUT with file
+ * and line: not what assay writes, a trial twice, another version; ERR_IO. Owned by the caller. */
 int run_load(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
 void run_data_free(struct run_data *d); /* NULL allowed */
-
-/* The same from the journal, also where results.jsonl is there. Of a trial that stands there more
- * than once, as one whose error was tried again, the last line counts. */
-int run_load_journal(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
 
 /* Reads one line of results.jsonl into *out, whose texts are views of `text` or in arena. Errors as
  * run_load; a line that is not known is 0. */
