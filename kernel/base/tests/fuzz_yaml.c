@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/base/json.h"
+#include "kernel/base/tests/pieces.h"
 #include "kernel/base/val_pack.h"
 #include "kernel/base/yaml.h"
 
@@ -43,29 +44,6 @@ static void add_item(void *ctx, size_t i, const struct val *v, bool stays)
     val_pack(items, v);
 }
 
-struct pieces {
-    struct str all;
-    struct str rest;
-};
-
-static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
-{
-    struct pieces *p = ctx;
-    *got = p->rest.n < 5 ? p->rest.n : n < 5 ? n : 5;
-    if (*got > 0) {
-        memcpy(out, p->rest.p, *got);
-    }
-    p->rest = str_slice(p->rest, *got, p->rest.n);
-    return true;
-}
-
-static bool from_the_start(void *ctx)
-{
-    struct pieces *p = ctx;
-    p->rest = p->all;
-    return true;
-}
-
 /* Whatever the way, the items of a list are the same, and so is what is wrong. */
 static void check_items(struct str text)
 {
@@ -78,7 +56,7 @@ static void check_items(struct str text)
     int with = yaml_parse_items(a, "fuzz.yaml", text, &items, &parts, &got);
     assert(rc == with && strcmp(want.message, got.message) == 0 && want.line == got.line);
     items.ctx = &same;
-    struct pieces p = {text, text};
+    struct pieces p = {text, 5, text};
     const struct yaml_source from = {next_piece, from_the_start, &p};
     int stream = yaml_stream_items(a, NULL, &from, &items, &streamed);
     assert(rc == 0 || stream != 0);

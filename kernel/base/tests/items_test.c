@@ -6,6 +6,7 @@
 #include "ci/testing/testing.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
+#include "kernel/base/tests/pieces.h"
 #include "kernel/base/val_pack.h"
 #include "kernel/base/yaml.h"
 
@@ -93,32 +94,6 @@ static void items_of_one_list_are_handed_out(void)
         buf_free(&tree);
         arena_free(a);
     }
-}
-
-/* A text that comes some bytes at a time. */
-struct pieces {
-    struct str rest;
-    size_t most;
-    struct str all;
-};
-
-static bool next_piece(void *ctx, char *out, size_t n, size_t *got)
-{
-    struct pieces *p = ctx;
-    *got = n < p->most ? n : p->most;
-    *got = *got < p->rest.n ? *got : p->rest.n;
-    if (*got > 0) {
-        memcpy(out, p->rest.p, *got);
-    }
-    p->rest = str_slice(p->rest, *got, p->rest.n);
-    return true;
-}
-
-static bool from_the_start(void *ctx)
-{
-    struct pieces *p = ctx;
-    p->rest = p->all;
-    return true;
 }
 
 static bool breaks_off(void *ctx, char *out, size_t n, size_t *got)
