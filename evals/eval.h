@@ -12,7 +12,8 @@
 #include "kernel/drive/prices.h"
 
 enum eval_source { EVAL_FAKE, EVAL_REPLAY, EVAL_LIVE, EVAL_RECORD };
-bool eval_is_live(enum eval_source s); /* a model is asked over the network */
+bool eval_is_live(enum eval_source s);       /* a model is asked over the network */
+bool eval_has_cassettes(enum eval_source s); /* they are read or written */
 
 /* How a process calls live endpoints; nothing of it counts in a replay, but that HTTP tools share
  * the network. */

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SCRIPTS_FIRST = 16 };
-
 /* ---- options ---- */
 
 static int check_options(const struct eval_options *o, struct err *e)
@@ -24,7 +22,7 @@ static int check_options(const struct eval_options *o, struct err *e)
         return err_set(e, ERR_USAGE, "trials is %" PRId64 ": expected 1 to %d", o->trials,
                        EVAL_TRIALS_MAX);
     }
-    if ((o->source == EVAL_REPLAY || o->source == EVAL_RECORD) && o->cassettes == NULL) {
+    if (eval_has_cassettes(o->source) && o->cassettes == NULL) {
         return err_set(e, ERR_USAGE, "no folder of cassettes is named");
     }
     return 0;
@@ -188,10 +186,7 @@ static void list_script(struct plan *p, const char *path)
 {
     const char *last = p->n_scripts == 0 ? NULL : p->scripts[p->n_scripts - 1];
     if (path != NULL && (last == NULL || strcmp(last, path) != 0)) {
-        if (p->n_scripts == p->cap_scripts) {
-            p->cap_scripts = p->cap_scripts == 0 ? SCRIPTS_FIRST : 2 * p->cap_scripts;
-            p->scripts = mem_grow(p->scripts, p->cap_scripts * sizeof *p->scripts);
-        }
+        p->scripts = mem_room(p->scripts, p->n_scripts, &p->cap_scripts, sizeof(const char *));
         p->scripts[p->n_scripts++] = path;
     }
 }
@@ -247,7 +242,7 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     list_scripts(o, p);
     qsort(sorted, tasks, sizeof *sorted, by_id);
     rc = check_clashes(p, sorted, tasks, e);
-    if (rc == 0 && p->several && (o->source == EVAL_REPLAY || o->source == EVAL_RECORD)) {
+    if (rc == 0 && p->several && eval_has_cassettes(o->source)) {
         rc = check_cassette_names(p, sorted, tasks, e);
     }
     free(sorted);

@@ -5,7 +5,6 @@
 
 #include "evals/rig_int.h"
 #include "kernel/base/hash.h"
-#include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 
 /* An estimate of the limiter's is made good. */
@@ -163,22 +162,29 @@ static enum wire_format format_of(const struct rig *r)
     return format;
 }
 
+struct endpoint_options rig_endpoint(struct rig *r, enum wire_format format, struct str base_url,
+                                     struct str api_key, struct str key_from)
+{
+    bool live = rig_is_live(r);
+    return (struct endpoint_options){.format = format,
+                                     .base_url = base_url,
+                                     .api_key = api_key,
+                                     .key_from = live ? key_from : STR(""),
+                                     .headers = r->live.headers,
+                                     .n_headers = r->live.n_headers,
+                                     .used = live ? on_used : NULL,
+                                     .used_ctx = r,
+                                     .sched = r->sched};
+}
+
 static void start_session(struct rig *r)
 {
     const struct rig_options *o = &r->options;
-    struct endpoint_options endpoint = {.format = format_of(r),
-                                        .base_url = o->base_url,
-                                        .api_key = o->api_key,
-                                        .key_from = !rig_is_live(r)     ? STR("")
-                                                    : o->key_from.n > 0 ? o->key_from
-                                                                        : r->live.key_from,
-                                        .headers = r->live.headers,
-                                        .n_headers = r->live.n_headers,
-                                        .used = rig_is_live(r) ? on_used : NULL,
-                                        .used_ctx = r,
-                                        .sched = r->sched,
-                                        .note = on_note,
-                                        .note_ctx = r};
+    struct endpoint_options endpoint =
+        rig_endpoint(r, format_of(r), o->base_url, o->api_key,
+                     o->key_from.n > 0 ? o->key_from : r->live.key_from);
+    endpoint.note = on_note;
+    endpoint.note_ctx = r;
     r->llm = llm_endpoint(r->model, &endpoint);
     struct session_options session = {
         .config = r->config,

@@ -9,6 +9,7 @@
 #include "evals/resume.h"
 #include "evals/rig.h"
 #include "fakellm/fake.h"
+#include "kernel/drive/endpoint.h"
 #include "kernel/drive/session.h"
 #include "kernel/drive/snapshots.h"
 
@@ -51,6 +52,11 @@ struct rig {
 };
 
 /* ---- rig.c ---- */
+
+/* How somebody is asked on behalf of the run: where its own model is, on its clock, with its
+ * headers; key_from counts only live. Notes are the caller's to add. */
+struct endpoint_options rig_endpoint(struct rig *r, enum wire_format format, struct str base_url,
+                                     struct str api_key, struct str key_from);
 
 /* What became of its source, into the parts of *out that tell of it. */
 void rig_source_outcome(struct rig *r, struct rig_outcome *out);

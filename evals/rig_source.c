@@ -14,6 +14,11 @@ bool eval_is_live(enum eval_source s)
     return s == EVAL_LIVE || s == EVAL_RECORD;
 }
 
+bool eval_has_cassettes(enum eval_source s)
+{
+    return s == EVAL_REPLAY || s == EVAL_RECORD;
+}
+
 bool rig_is_live(const struct rig *r)
 {
     return eval_is_live(r->options.source);

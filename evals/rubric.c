@@ -11,7 +11,6 @@
 #include "evals/rig_int.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
-#include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 
 enum { TRIES_MAX = 2, SECONDS_MAX = 600, TOKENS_MAX = 1000000000, SHOWN_CHARS = 120 };
@@ -19,8 +18,6 @@ enum { TRIES_MAX = 2, SECONDS_MAX = 600, TOKENS_MAX = 1000000000, SHOWN_CHARS = 
 struct rubrics {
     struct arena *arena;
     struct rubric_options o;
-    const struct fake_script *script;
-    struct fake_script *own_script; /* NULL = the options have it */
     struct fake_session *fake;
     struct transport *scripted;
     struct toolset *no_tools;
@@ -52,12 +49,6 @@ static void on_note(void *ctx, struct str text)
     struct rubrics *r = ctx;
     buf_clear(&r->note);
     buf_add(&r->note, text);
-}
-
-static void on_used(void *ctx, int64_t tokens)
-{
-    const struct rubrics *r = ctx;
-    limiter_used(r->o.rig->transport, tokens);
 }
 
 /* The first failure counts, and ends the session. */
@@ -186,10 +177,7 @@ static void ask_again(struct rubrics *r, struct str why)
 static void add_verdict(struct rubrics *r, bool pass, struct str reason)
 {
     struct eval_judged *j = &r->judged;
-    if (j->n_verdicts == r->room) {
-        r->room = 2 * r->room + 1;
-        j->verdicts = mem_grow(j->verdicts, r->room * sizeof *j->verdicts);
-    }
+    j->verdicts = mem_room(j->verdicts, j->n_verdicts, &r->room, sizeof *j->verdicts);
     j->verdicts[j->n_verdicts++] = (struct golden_verdict){r->rubric, pass, reason};
 }
 
@@ -277,46 +265,30 @@ static void connect(struct rubrics *r)
 {
     struct rig *rig = r->o.rig;
     struct transport *transport = rig->model;
-    if (r->script != NULL) {
-        r->fake = fake_session_new(r->script);
+    if (r->o.loaded != NULL) {
+        r->fake = fake_session_new(r->o.loaded);
         r->scripted = transport_fake(r->fake, rig->sched);
         transport = r->scripted;
     }
     r->no_tools = toolset_new();
     r->tools = toolbox_local(r->no_tools, rig->sched, r->o.loop, rig->started_at_ms);
-    bool live = rig_is_live(rig);
-    struct endpoint_options endpoint = {.format = r->o.format,
-                                        .base_url = r->o.base_url,
-                                        .api_key = r->o.api_key,
-                                        .key_from = live ? r->o.key_from : STR(""),
-                                        .headers = rig->live.headers,
-                                        .n_headers = rig->live.n_headers,
-                                        .used = live ? on_used : NULL,
-                                        .used_ctx = r,
-                                        .sched = rig->sched,
-                                        .note = on_note,
-                                        .note_ctx = r};
+    struct endpoint_options endpoint =
+        rig_endpoint(rig, r->o.format, r->o.base_url, r->o.api_key, r->o.key_from);
+    endpoint.note = on_note;
+    endpoint.note_ctx = r;
     r->llm = llm_endpoint(transport, &endpoint);
 }
 
-int rubrics_new(const struct rubric_options *o, struct rubrics **out, struct err *e)
+struct rubrics *rubrics_new(const struct rubric_options *o)
 {
     struct rubrics *r = mem_zero(sizeof *r);
     r->arena = arena_new();
     r->o = *o;
     r->judged.model = o->model;
-    int rc = o->script == NULL || o->loaded != NULL ? 0 : fake_load(o->script, &r->own_script, e);
-    if (rc != 0) {
-        int freed = rubrics_free(r, NULL);
-        (void)freed; /* nothing was written */
-        return rc;
-    }
-    r->script = o->loaded != NULL ? o->loaded : r->own_script;
     configure(r);
     connect(r);
     ask_next(r);
-    *out = r;
-    return 0;
+    return r;
 }
 
 /* What a cancel stops is no part of a recording. */
@@ -367,7 +339,6 @@ int rubrics_free(struct rubrics *r, struct err *e)
     }
     toolset_free(r->no_tools);
     fake_session_free(r->fake);
-    fake_free(r->own_script);
     buf_free(&r->note);
     free(r->judged.verdicts);
     arena_free(r->arena);

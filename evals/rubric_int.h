@@ -39,7 +39,7 @@ struct rubric_options {
     struct str api_key;  /* n 0 = none */
     struct str key_from;
     const char *script;               /* EVAL_FAKE: plays the judge; else NULL */
-    const struct fake_script *loaded; /* what it holds; NULL = it is loaded */
+    const struct fake_script *loaded; /* that; NULL = none */
     const struct prices *prices;      /* NULL = as shipped */
     const char *logs;                 /* the folder that gets their event logs, 1.jsonl and so on */
     void *ctx;
@@ -47,8 +47,8 @@ struct rubric_options {
 };
 
 /* Asks about each rubric that the answer's check hangs on, one after the other as they are written;
- * there is at least one. ERR_*: the script. */
-int rubrics_new(const struct rubric_options *o, struct rubrics **out, struct err *e) MUST_CHECK;
+ * there is at least one. Owned by the caller. */
+struct rubrics *rubrics_new(const struct rubric_options *o);
 
 /* Ends them; done is called. */
 void rubrics_cancel(struct rubrics *r);

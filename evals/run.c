@@ -40,7 +40,7 @@ struct runner {
     struct loop *loop;
     struct appender *journal;
     uint64_t written;      /* bytes of the journal */
-    struct arena *scratch; /* of the trial that is being kept */
+    struct arena *scratch; /* of the trial that is being looked at */
     struct buf line;       /* likewise */
     struct job *jobs;
     size_t n_jobs;
@@ -105,6 +105,12 @@ static int journal_trial(struct runner *r, const struct eval_trial *t, struct ev
     return rc;
 }
 
+/* Of amounts that are known. */
+static int64_t plus(int64_t a, int64_t b)
+{
+    return a < INT64_MAX - b ? a + b : INT64_MAX;
+}
+
 static bool is_usd(struct str currency)
 {
     return currency.n == 0 || str_is(currency, "USD");
@@ -117,15 +123,13 @@ static void count_cost(struct runner *r, const struct eval_trial *t)
     int64_t nano = t->result.cost_nano;
     bool usd = is_usd(t->result.currency) && (j->asked == 0 || is_usd(j->currency));
     if (j->asked > 0) {
-        nano = nano < 0 || j->cost_nano < 0      ? -1
-               : nano < INT64_MAX - j->cost_nano ? nano + j->cost_nano
-                                                 : INT64_MAX;
+        nano = nano < 0 || j->cost_nano < 0 ? -1 : plus(nano, j->cost_nano);
     }
     if (!eval_ran(t)) {
         return;
     }
     if (nano >= 0 && usd) {
-        r->spent_nano += nano < INT64_MAX - r->spent_nano ? nano : INT64_MAX - r->spent_nano;
+        r->spent_nano = plus(r->spent_nano, nano);
     } else if (r->unpriced.n == 0) {
         r->unpriced = arena_str(r->report->arena, t->task);
     }
@@ -349,11 +353,9 @@ static void tell_what_stays(const struct runner *r, struct err *e)
 /* Whether what the trial wrote is still there: without its trace nothing could be read of it. */
 static bool has_trace(const struct runner *r, const struct eval_trial *t)
 {
-    struct arena *arena = arena_new();
-    bool there = t->trace.n == 0 ||
-                 path_exists(path_join(arena, r->report->out, arena_cstr(arena, t->trace)));
-    arena_free(arena);
-    return there;
+    arena_clear(r->scratch);
+    return t->trace.n == 0 ||
+           path_exists(path_join(r->scratch, r->report->out, arena_cstr(r->scratch, t->trace)));
 }
 
 /* A line of the journal: the last one of a trial counts. */
@@ -451,16 +453,16 @@ static int run_trials(struct runner *r, bool goes_on, struct err *e)
     const char *results = path_join(r->report->arena, r->report->out, "results.jsonl");
     report_make_rows(r->report, r->plan.n);
     r->left = r->plan.n;
-    int rc = goes_on ? take_over(r, path, results, e) : 0;
-    if (rc != 0) {
-        return leave(r, rc);
-    }
     r->scratch = arena_new();
-    if (r->left > 0 && r->state == RUNNER_GOING) {
+    int rc = goes_on ? take_over(r, path, results, e) : 0;
+    if (rc == 0 && r->left > 0 && r->state == RUNNER_GOING) {
         run_loop(r);
     }
     arena_free(r->scratch);
     buf_free(&r->line);
+    if (rc != 0) {
+        return leave(r, rc);
+    }
     r->report->interrupted = r->state == RUNNER_INTERRUPTED;
     rc = finish_journal(r, path, results);
     if (rc != 0 && e != NULL) {

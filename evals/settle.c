@@ -16,6 +16,12 @@ void trial_make_error(struct eval_trial *out, int code, struct str problem)
     out->verdict = (struct eval_verdict){.outcome = EVAL_ERROR, .scores = {.trajectory = -1}};
 }
 
+static struct str text_of(const struct err *e, struct arena *arena)
+{
+    char text[sizeof e->file + sizeof e->message + 32];
+    return arena_str(arena, str_of(err_text(e, text, sizeof text)));
+}
+
 static struct str missing_cassette(const struct trial *t, struct arena *arena)
 {
     struct str mend = trial_mend(t);
@@ -28,11 +34,9 @@ static struct str missing_cassette(const struct trial *t, struct arena *arena)
 /* A trial that could not be started. */
 static void settle_refused(const struct trial *t, struct arena *arena, struct eval_trial *out)
 {
-    char text[sizeof t->error.file + sizeof t->error.message + 32];
-    err_text(&t->error, text, sizeof text);
     int code = t->error.code;
     bool replay = t->o->source == EVAL_REPLAY;
-    struct str problem = arena_str(arena, str_of(text));
+    struct str problem = text_of(&t->error, arena);
     if (replay && code == ERR_NOT_FOUND) {
         code = ERR_MISS;
         problem = missing_cassette(t, arena);
@@ -93,11 +97,9 @@ static void settle_judge(const struct trial *t, struct arena *arena, struct rubr
     if (t->rubrics != NULL) {
         rubrics_outcome(t->rubrics, arena, out);
     } else if (t->judge_error.code != 0) {
-        char text[sizeof t->judge_error.file + sizeof t->judge_error.message + 32];
-        err_text(&t->judge_error, text, sizeof text);
         out->end = RUBRICS_FAILED;
         out->code = t->judge_error.code;
-        out->problem = arena_str(arena, str_of(text));
+        out->problem = text_of(&t->judge_error, arena);
     }
     if (out->end == RUBRICS_ASKING) {
         out->end = RUBRICS_FAILED;
@@ -217,9 +219,7 @@ static int close_files(struct trial *t, bool set_aside, struct arena *arena, str
     }
     out->recorded = false;
     if (eval_is_scored(out->verdict.outcome)) {
-        char text[sizeof first.file + sizeof first.message + 32];
-        err_text(&first, text, sizeof text);
-        trial_make_error(out, rc, arena_str(arena, str_of(text)));
+        trial_make_error(out, rc, text_of(&first, arena));
         add_recording(t, recorded && rc != ERR_EXISTS, arena, out);
     }
     return 0;

@@ -97,7 +97,8 @@ static int ask_judge(struct trial *t, struct err *e)
         .done = on_done};
     int rc = known ? play(t, o.script, &t->judge_script, &o.loaded, e)
                    : err_set(e, ERR_INPUT, "nobody judges its rubrics");
-    return rc != 0 ? rc : rubrics_new(&o, &t->rubrics, e);
+    t->rubrics = rc == 0 ? rubrics_new(&o) : NULL;
+    return rc;
 }
 
 /* A judge is asked once the run has ended with an answer whose check hangs on it. */
@@ -247,7 +248,7 @@ struct trial *trial_new(struct loop *loop, const struct eval_options *o, const s
     t->dir = dir;
     t->trace = plan_trace(plan, item, t->arena);
     t->trace_path = path_join(t->arena, dir, t->trace);
-    if (o->source == EVAL_REPLAY || o->source == EVAL_RECORD) {
+    if (eval_has_cassettes(o->source)) {
         t->cassette = plan_cassette(plan, item, "", t->arena);
     }
     if (o->source == EVAL_RECORD) {
