@@ -323,20 +323,18 @@ static void interrupted(void)
 {
     struct program_running p;
     const char *dir = testing_dir();
-    const char *pid = path_of("%s/pid", dir), *run = path_of("%s/run", dir);
+    const char *started = path_of("%s/started", dir), *run = path_of("%s/run", dir);
     const char *set = one_task(dir, "hi", "{answer: hello}");
-    const char *const words[] = {
-        "eval",
-        set,
-        "--fake",
-        "--out",
-        run,
-        "--agent",
-        path_of("sh -c 'echo $$ > %s.new; mv %s.new %s; exec sleep 300'", pid, pid, pid),
-        NULL};
+    const char *const words[] = {"eval",
+                                 set,
+                                 "--fake",
+                                 "--out",
+                                 run,
+                                 "--agent",
+                                 path_of("sh -c 'echo > %s; exec sleep 300'", started),
+                                 NULL};
     program_start(words, NULL, &p);
-    while (access(pid, R_OK) != 0 && kill(p.pid, 0) == 0) {
-    }
+    program_await_file(&p, started);
     kill(p.pid, SIGINT);
     CHECK_STATUS(program_wait(&p), 130);
     CU_ASSERT_EQUAL(count_lines(read_text(path_of("%s/results.jsonl", run), NULL)), 0);

@@ -267,11 +267,8 @@ static void interrupt_tool(void)
     const char *words[] = {"run",     "--fake", script,   "--tools", tools,
                            "--trace", trace,    "Hello.", NULL};
     struct program_running p;
-    if (mkfifo(started, 0600) != 0) {
-        FAIL("no pipe");
-    }
     program_start(words, NULL, &p);
-    CU_ASSERT(read_text(started, NULL) != NULL); /* waits until the tool runs */
+    program_await_file(&p, started);
     kill(p.pid, SIGINT);
     const struct ran *r = program_wait(&p);
     CHECK_STATUS(r, 130);

@@ -5,7 +5,6 @@
 #include "cli/tests/program.h"
 #include "kernel/drive/files.h"
 
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -198,19 +197,19 @@ static void shards(void)
 
 static void interrupted(void)
 {
-    const char *dir = testing_dir(), *out = in(dir, "out");
-    const char *set =
-        write_text(dir, "set.yaml",
-                   "version: 1\nname: slow\ndefaults: {tools: [{name: wait, description: "
-                   "w, parameters: {type: object}, command: [sleep, '20']}]}\n"
-                   "tasks: [{id: a, prompt: p, fake: s.yaml}]\n");
+    const char *dir = testing_dir(), *out = in(dir, "out"), *started = in(dir, "started");
+    const char *set = write_text(
+        dir, "set.yaml",
+        path_of("version: 1\nname: slow\ndefaults: {tools: [{name: wait, description: w, "
+                "parameters: {type: object, properties: {}}, "
+                "command: [sh, -c, 'echo > %s; exec sleep 100']}]}\n"
+                "tasks: [{id: a, prompt: p, fake: s.yaml}]\n",
+                started));
     write_text(dir, "s.yaml", "version: 1\nsteps: [{reply: {calls: [{name: wait}]}}]\n");
     struct program_running p;
     const char *const words[] = {"eval", set, "--fake", "--out", out, NULL};
     program_start(words, NULL, &p);
-    while (access(in(out, "traces/a.jsonl"), R_OK) != 0) {
-        sched_yield();
-    }
+    program_await_file(&p, started);
     kill(p.pid, SIGINT);
     const struct ran *r = program_wait(&p);
     CHECK_STATUS(r, 130);

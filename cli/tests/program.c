@@ -8,6 +8,8 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,6 +254,25 @@ const struct ran *program_wait(struct program_running *p)
     memcpy(r->command, p->command, sizeof r->command);
     check_sane(r);
     return r;
+}
+
+/* Looks without reaping: program_wait wants its status. */
+static bool has_ended(pid_t pid)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+}
+
+void program_await_file(const struct program_running *p, const char *path)
+{
+    struct stat file;
+    while (stat(path, &file) != 0 || file.st_size == 0) {
+        if (has_ended(p->pid)) {
+            FAIL("%s ended before %s was there", p->command, path);
+            return;
+        }
+        sched_yield();
+    }
 }
 
 const struct ran *program_run(const char *const *words, const struct program_options *o)

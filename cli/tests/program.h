@@ -43,6 +43,9 @@ struct program_running {
 void program_start(const char *const *words, const struct program_options *o,
                    struct program_running *p);
 const struct ran *program_wait(struct program_running *p);
+/* Waits until this file is there and has something in it. A program that ends before that fails
+ * the running test. */
+void program_await_file(const struct program_running *p, const char *path);
 
 /* Whether this system has pseudo terminals; else the running test is skipped with a message, and
  * shall return. */

@@ -3,7 +3,6 @@
 #include "cli/tests/program.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -393,29 +392,21 @@ static void keys(void)
 /* Without a terminal nobody else tells the program of SIGINT. */
 static void interrupted(void)
 {
-    char byte;
     const char *dir = testing_dir();
     const char *cassette = write_text(dir, "c.yaml", "version: 1\ninteractions: []\n");
-    const char *fifo = path_of("%s/ready", dir);
-    struct program_options o = {.program = "/usr/bin/setsid", .out = fifo};
+    struct program_options o = {.program = "/usr/bin/setsid"};
     struct program_running p;
     if (access(o.program, X_OK) != 0) {
         testing_skip("there is no setsid");
         return;
     }
-    CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
-    int fd = open(fifo, O_RDONLY | O_NONBLOCK);
     program_start((const char *const[]){PROGRAM, "replay", cassette, "--", "sh", "-c",
                                         "trap 'exit 1' INT; echo; while :; do sleep 0.01; done",
                                         NULL},
                   &o, &p);
-    fcntl(fd, F_SETFL, 0);
-    while (read(fd, &byte, 1) != 1) {
-    }
+    program_await_file(&p, path_of("%s/stdout", p.dir));
     kill(p.pid, SIGINT);
-    const struct ran *r = program_wait(&p);
-    close(fd);
-    CHECK_STATUS(r, 1);
+    CHECK_STATUS(program_wait(&p), 1);
 }
 
 /* An endpoint below another path than /v1, as of Gemini or a gateway, is asked where the program
