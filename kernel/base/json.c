@@ -7,7 +7,7 @@
 #include "kernel/base/text.h"
 #include "kernel/base/val_int.h"
 
-enum { FOUND_CHARS_MAX = 20 };
+enum { FOUND_CHARS_MAX = 20, STACK_MEMBERS_FIRST = 48 };
 
 /* CUT: the text ended where more was needed; WRONG: no continuation can make it valid. */
 enum failure { FAILURE_NONE, FAILURE_WRONG, FAILURE_CUT };
@@ -26,15 +26,17 @@ struct parser {
     enum failure failure;
     const struct val_items *items; /* NULL = everything belongs into the tree */
     bool handing;                  /* the value that comes next is their list, if it is one */
-    /* Finished items and members of the containers that are still open, the innermost last. */
+    /* Items and members of the containers that are still open, the innermost last: at first in a
+     * small room of the caller. What is being read stands there already, and moves as it grows. */
     char *stack;
+    char *grown; /* the stack, where it is in memory of its own; NULL = not yet */
     size_t stack_n;
     size_t stack_cap;
 };
 
 static int fail(struct parser *p, int code, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-static int parse_value(struct parser *p, const char *expected, struct val *out) MUST_CHECK;
+static int parse_value(struct parser *p, const char *expected, size_t place) MUST_CHECK;
 
 static int fail(struct parser *p, int code, size_t at, const char *fmt, ...)
 {
@@ -147,22 +149,31 @@ static uint32_t column_here(const struct parser *p)
     return (uint32_t)(p->at - p->line_start - p->followers + 1);
 }
 
-static void push(struct parser *p, const void *element, size_t size)
+/* Room for an item or a member on top of the stack; returns its place. */
+static size_t push(struct parser *p, size_t size)
 {
     if (p->stack_cap - p->stack_n < size) {
-        p->stack_cap = p->stack_cap == 0 ? 64 * size : 2 * p->stack_cap;
-        p->stack = mem_grow(p->stack, p->stack_cap);
+        p->stack_cap *= 2;
+        char *grown = mem_grow(p->grown, p->stack_cap);
+        if (p->grown == NULL) {
+            memcpy(grown, p->stack, p->stack_n);
+        }
+        p->stack = p->grown = grown;
     }
-    memcpy(p->stack + p->stack_n, element, size);
     p->stack_n += size;
+    return p->stack_n - size;
+}
+
+/* What stands at a place, valid until the next push. */
+static void *at_place(const struct parser *p, size_t place)
+{
+    return p->stack + place;
 }
 
 /* Moves everything above `base` into the arena. */
 static void *pop(struct parser *p, size_t base)
 {
-    size_t n = p->stack_n - base;
-    void *kept = arena_alloc(p->arena, n);
-    memcpy(kept, p->stack + base, n);
+    void *kept = arena_copy(p->arena, p->stack + base, p->stack_n - base);
     p->stack_n = base;
     return kept;
 }
@@ -455,26 +466,22 @@ static int parse_word(struct parser *p, const char *word)
 }
 
 /* The items of one list may have an arena each, for as long as they are looked at. */
-static int parse_item(struct parser *p, const char *expected, bool handed, struct val *list)
+static int hand_item(struct parser *p, const char *expected, size_t i)
 {
-    struct val item;
-    if (!handed) {
-        int rc = parse_value(p, expected, &item);
-        push(p, &item, sizeof item);
-        list->count++;
-        return rc;
-    }
     struct arena *document = p->arena;
+    size_t place = push(p, sizeof(struct val));
     p->arena = arena_new();
-    int rc = parse_value(p, expected, &item);
+    int rc = parse_value(p, expected, place);
     if (rc == 0) {
-        p->items->item(p->items->ctx, list->count++, &item, false);
+        p->items->item(p->items->ctx, i, at_place(p, place), false);
     }
+    p->stack_n = place;
     arena_free(p->arena);
     p->arena = document;
     return rc;
 }
 
+/* Into *out the number of items, and them. */
 static int parse_array(struct parser *p, struct val *out)
 {
     bool handed = p->handing && p->depth == 2;
@@ -487,10 +494,12 @@ static int parse_array(struct parser *p, struct val *out)
         return 0;
     }
     for (;;) {
-        int rc = parse_item(p, expected, handed, out);
+        int rc = handed ? hand_item(p, expected, out->count)
+                        : parse_value(p, expected, push(p, sizeof(struct val)));
         if (rc != 0) {
             return rc;
         }
+        out->count++;
         skip_space(p);
         if (peek(p) == ']') {
             break;
@@ -508,8 +517,9 @@ static int parse_array(struct parser *p, struct val *out)
 }
 
 /* A key, its colon and its value. */
-static int parse_member(struct parser *p, const char *expected, struct member *m)
+static int parse_member(struct parser *p, const char *expected, size_t place)
 {
+    struct member *m = at_place(p, place);
     if (peek(p) != '"') {
         return unexpected(p, expected, advice(p));
     }
@@ -526,11 +536,12 @@ static int parse_member(struct parser *p, const char *expected, struct member *m
     p->at++;
     skip_space(p);
     p->handing = p->items != NULL && p->depth == 1 && str_is(m->key, p->items->key);
-    rc = parse_value(p, "a value after ':'", &m->value);
+    rc = parse_value(p, "a value after ':'", place + offsetof(struct member, value));
     p->handing = false;
     return rc;
 }
 
+/* Into *out the number of members, and them. */
 static int parse_object(struct parser *p, struct val *out)
 {
     size_t base = p->stack_n;
@@ -542,12 +553,10 @@ static int parse_object(struct parser *p, struct val *out)
         return 0;
     }
     for (;;) {
-        struct member m;
-        int rc = parse_member(p, expected, &m);
+        int rc = parse_member(p, expected, push(p, sizeof(struct member)));
         if (rc != 0) {
             return rc;
         }
-        push(p, &m, sizeof m);
         out->count++;
         skip_space(p);
         if (peek(p) == '}') {
@@ -565,21 +574,27 @@ static int parse_object(struct parser *p, struct val *out)
     return 0;
 }
 
-static int parse_container(struct parser *p, struct val *out)
+static int parse_container(struct parser *p, size_t place)
 {
+    struct val found = {.kind = peek(p) == '[' ? VAL_ARRAY : VAL_OBJECT};
     if (p->depth == JSON_DEPTH_MAX) {
         return fail(p, ERR_LIMIT, p->at, "lists and maps are nested more than %d deep",
                     JSON_DEPTH_MAX);
     }
     p->depth++;
-    int rc = out->kind == VAL_ARRAY ? parse_array(p, out) : parse_object(p, out);
+    int rc = found.kind == VAL_ARRAY ? parse_array(p, &found) : parse_object(p, &found);
     p->depth--;
+    struct val *out = at_place(p, place);
+    out->kind = found.kind;
+    out->count = found.count;
+    out->items = found.items;
     return rc;
 }
 
-/* The value at the cursor (white space skipped before). */
-static int parse_value(struct parser *p, const char *expected, struct val *out)
+/* The value at the cursor (white space skipped before), into a place on the stack. */
+static int parse_value(struct parser *p, const char *expected, size_t place)
 {
+    struct val *out = at_place(p, place);
     size_t from = p->at;
     int rc = 0;
     *out = (struct val){.line = p->line, .column = column_here(p)};
@@ -593,8 +608,8 @@ static int parse_value(struct parser *p, const char *expected, struct val *out)
         break;
     case '[':
     case '{':
-        out->kind = peek(p) == '[' ? VAL_ARRAY : VAL_OBJECT;
-        rc = parse_container(p, out);
+        rc = parse_container(p, place);
+        out = at_place(p, place);
         break;
     case 't':
     case 'f':
@@ -624,9 +639,8 @@ static int parse_text(struct parser *p, struct val **out)
     if (str_starts(p->text, "\xEF\xBB\xBF")) {
         p->text = str_slice(p->text, 3, p->text.n);
     }
-    struct val *v = arena_alloc(p->arena, sizeof *v);
     skip_space(p);
-    int rc = parse_value(p, "a value", v);
+    int rc = parse_value(p, "a value", push(p, sizeof **out));
     if (rc != 0) {
         return rc;
     }
@@ -634,7 +648,7 @@ static int parse_text(struct parser *p, struct val **out)
     if (!at_end(p)) {
         return unexpected(p, "the end of the text after the value", "");
     }
-    *out = v;
+    *out = pop(p, 0);
     return 0;
 }
 
@@ -647,10 +661,17 @@ int json_parse(struct arena *arena, const char *file, struct str text, struct va
 int json_parse_items(struct arena *arena, const char *file, struct str text,
                      const struct val_items *items, struct val **out, struct err *e)
 {
-    struct parser p = {
-        .arena = arena, .file = file, .e = e, .text = text, .line = 1, .items = items};
+    struct member first[STACK_MEMBERS_FIRST];
+    struct parser p = {.arena = arena,
+                       .file = file,
+                       .e = e,
+                       .text = text,
+                       .line = 1,
+                       .items = items,
+                       .stack = (char *)first,
+                       .stack_cap = sizeof first};
     int rc = parse_text(&p, out);
-    free(p.stack);
+    free(p.grown);
     return rc;
 }
 
@@ -660,10 +681,12 @@ bool json_is_prefix(struct str text)
         return true;
     }
     struct arena *arena = arena_new();
-    struct parser p = {.arena = arena, .text = text, .line = 1};
+    struct member first[STACK_MEMBERS_FIRST];
+    struct parser p = {
+        .arena = arena, .text = text, .line = 1, .stack = (char *)first, .stack_cap = sizeof first};
     struct val *ignored;
     int rc = parse_text(&p, &ignored);
-    free(p.stack);
+    free(p.grown);
     arena_free(arena);
     return rc != 0 && p.failure == FAILURE_CUT;
 }

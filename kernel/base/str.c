@@ -124,29 +124,18 @@ static bool reserve(struct buf *b, size_t extra)
         while (cap < need) {
             cap *= 2;
         }
+        cap = cap > max + 1 ? max + 1 : cap;
         b->p = mem_grow(b->p, cap);
         b->cap = cap;
     }
     return true;
 }
 
-void buf_add(struct buf *b, struct str s)
+void buf_add_more(struct buf *b, struct str s)
 {
     if (s.n > 0 && reserve(b, s.n)) {
         memcpy(b->p + b->n, s.p, s.n);
         b->n += s.n;
-    }
-}
-
-void buf_addz(struct buf *b, const char *z)
-{
-    buf_add(b, str_of(z));
-}
-
-void buf_char(struct buf *b, char c)
-{
-    if (reserve(b, 1)) {
-        b->p[b->n++] = c;
     }
 }
 
