@@ -100,8 +100,4 @@ size_t files_open_max(void);
 /* Unix time in milliseconds; random 64 bits from the system. */
 int64_t clock_unix_ms(void);
 uint64_t random_u64(void);
-
-/* "2026-11-29T18:00:00.000Z" from Unix milliseconds, and back; false for text of another form. */
-struct str time_text(struct arena *arena, int64_t unix_ms);
-bool time_parse(struct str text, int64_t *unix_ms);
 #endif
