@@ -1,7 +1,6 @@
 /* How old a recording is, for people. */
 #include "cassettes/cassette.h"
 #include "kernel/base/date.h"
-#include "kernel/drive/files.h"
 
 enum { MS_PER_MINUTE = 60000, HOUR = 60, DAY = 24 * HOUR };
 

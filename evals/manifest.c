@@ -4,6 +4,7 @@
 #include "kernel/base/date.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/machine.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 #include "evals/rig_int.h"
 #include "kernel/base/date.h"
 #include "kernel/base/hash.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 /* An estimate of the limiter's is made good. */

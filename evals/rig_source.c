@@ -9,6 +9,7 @@
 #include "kernel/base/text.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 bool eval_is_live(enum eval_source s)
 {

@@ -6,6 +6,7 @@
 #include "kernel/base/date.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
+#include "kernel/drive/machine.h"
 
 /* What a folder's files end with. */
 static const char *ending_of(enum serve_source source)

@@ -2,7 +2,6 @@
 
 #include "kernel/base/date.h"
 #include "kernel/base/json.h"
-#include "kernel/drive/files.h"
 #include "kernel/drive/tools_int.h"
 
 enum { DOCS_LIMIT_DEFAULT = 3, WORD_BYTES_MIN = 3, QUERY_BYTES_MAX = 1000 };

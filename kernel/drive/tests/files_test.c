@@ -1,5 +1,7 @@
 #include "ci/testing/testing.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 #include <fcntl.h>
 #include <stdio.h>
