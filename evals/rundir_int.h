@@ -4,6 +4,7 @@
 
 #include "evals/plan_int.h"
 #include "evals/runs.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 enum { MANIFEST_BYTES_MAX = 16 << 20 };

@@ -4,6 +4,7 @@
 #include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/base/json.h"
+#include "kernel/drive/files.h"
 
 #include <string.h>
 #include <sys/resource.h>
