@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "kernel/base/text.h"
-#include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 enum { REDRAW_MS = 100, BAR_CELLS = 20, WIDTH_USUAL = 80, RATE_AFTER_MS = 1000 };
 

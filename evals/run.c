@@ -5,7 +5,9 @@
 #include "evals/run_int.h"
 #include "evals/rundir_int.h"
 #include "evals/runs.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
