@@ -160,8 +160,7 @@ static void *take_big(struct arena *a, size_t size)
     return b->data;
 }
 
-/* Aligned bytes that hold anything. */
-static void *take(struct arena *a, size_t size)
+void *arena_room(struct arena *a, size_t size)
 {
     if (size > SIZE_MAX / 2) {
         mem_exhausted();
@@ -186,13 +185,7 @@ static void *take(struct arena *a, size_t size)
 
 void *arena_alloc(struct arena *a, size_t size)
 {
-    return memset(take(a, size), 0, size);
-}
-
-void *arena_copy(struct arena *a, const void *from, size_t size)
-{
-    void *p = take(a, size);
-    return size == 0 ? p : memcpy(p, from, size);
+    return memset(arena_room(a, size), 0, size);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)
@@ -206,7 +199,7 @@ void *arena_array(struct arena *a, size_t count, size_t size)
 
 char *arena_cstr(struct arena *a, struct str s)
 {
-    char *p = take(a, s.n + 1);
+    char *p = arena_room(a, s.n + 1);
     if (s.n > 0) {
         memcpy(p, s.p, s.n);
     }
@@ -228,7 +221,7 @@ struct str arena_printf(struct arena *a, const char *fmt, ...)
     int n = vsnprintf(first, sizeof first, fmt, args);
     va_end(args);
     size_t size = n < 0 ? 0 : (size_t)n;
-    char *p = take(a, size + 1);
+    char *p = arena_room(a, size + 1);
     p[size] = '\0';
     if (size < sizeof first) {
         memcpy(p, first, size);

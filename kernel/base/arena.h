@@ -29,8 +29,8 @@ void *arena_alloc(struct arena *a, size_t size);
  */
 void *arena_array(struct arena *a, size_t count, size_t size);
 
-/* `size` bytes like those at `from` (NULL allowed where size is 0), aligned for any type. */
-void *arena_copy(struct arena *a, const void *from, size_t size);
+/* The same with anything in them: for what is written at once. */
+void *arena_room(struct arena *a, size_t size);
 
 /* A copy of `s` followed by a NUL that is not counted. */
 struct str arena_str(struct arena *a, struct str s);

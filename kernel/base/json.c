@@ -130,18 +130,19 @@ static int unexpected(struct parser *p, const char *expected, const char *hint)
     return fail(p, ERR_INPUT, p->at, "expected %s, found %s%s", expected, found, hint);
 }
 
-static void skip_space(struct parser *p)
+/* Moves behind white space and returns what stands there, as peek. */
+static char skip_space(struct parser *p)
 {
-    for (; p->at < p->text.n; p->at++) {
-        char c = p->text.p[p->at];
+    char c = peek(p);
+    for (; c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t'); c = peek(p)) {
+        p->at++;
         if (c == '\n') {
             p->line++;
-            p->line_start = p->at + 1;
+            p->line_start = p->at;
             p->followers = 0;
-        } else if (c != ' ' && c != '\t' && c != '\r') {
-            return;
         }
     }
+    return c;
 }
 
 static uint32_t column_here(const struct parser *p)
@@ -173,7 +174,9 @@ static void *at_place(const struct parser *p, size_t place)
 /* Moves everything above `base` into the arena. */
 static void *pop(struct parser *p, size_t base)
 {
-    void *kept = arena_copy(p->arena, p->stack + base, p->stack_n - base);
+    size_t n = p->stack_n - base;
+    void *kept = arena_room(p->arena, n);
+    memcpy(kept, p->stack + base, n);
     p->stack_n = base;
     return kept;
 }
@@ -359,7 +362,7 @@ unsigned json_decode_escape(struct str raw, size_t *at, char *out)
 
 static struct str unescape(struct arena *arena, struct str raw)
 {
-    char *text = arena_alloc(arena, raw.n);
+    char *text = arena_room(arena, raw.n);
     size_t n = 0;
     for (size_t at = 0; at < raw.n;) {
         const char *escape = memchr(raw.p + at, '\\', raw.n - at);
@@ -374,13 +377,11 @@ static struct str unescape(struct arena *arena, struct str raw)
     return (struct str){text, n};
 }
 
-/* The string at the cursor, quotes taken off and escapes decoded. */
-static int parse_string(struct parser *p, struct str *out)
+/* The rest of a string from behind its first plain characters on. */
+static int parse_special(struct parser *p, size_t open, struct str *out)
 {
-    size_t open = p->at++;
     bool has_escapes = false;
-    for (;;) {
-        p->at = plain_end(p->text, p->at);
+    for (;; p->at = plain_end(p->text, p->at)) {
         if (at_end(p)) {
             return unfinished(p, open);
         }
@@ -403,6 +404,19 @@ static int parse_string(struct parser *p, struct str *out)
     }
     struct str inside = {p->text.p + open + 1, p->at - open - 1};
     *out = has_escapes ? unescape(p->arena, inside) : inside;
+    p->at++;
+    return 0;
+}
+
+/* The string at the cursor, quotes taken off and escapes decoded. */
+static int parse_string(struct parser *p, struct str *out)
+{
+    size_t open = p->at;
+    p->at = plain_end(p->text, open + 1);
+    if (peek(p) != '"') {
+        return parse_special(p, open, out);
+    }
+    *out = (struct str){p->text.p + open + 1, p->at - open - 1};
     p->at++;
     return 0;
 }
@@ -450,19 +464,25 @@ static int parse_number(struct parser *p)
     return rc;
 }
 
-static int parse_word(struct parser *p, const char *word)
+static int not_word(struct parser *p, const char *word)
 {
-    size_t n = strlen(word), left = p->text.n - p->at;
-    if (left >= n && memcmp(p->text.p + p->at, word, n) == 0) {
-        p->at += n;
-        return 0;
-    }
     char found[64];
     describe(p, found, sizeof found);
-    if (left < n && memcmp(p->text.p + p->at, word, left) == 0) {
+    size_t left = p->text.n - p->at;
+    if (left < strlen(word) && memcmp(p->text.p + p->at, word, left) == 0) {
         p->failure = FAILURE_CUT;
     }
     return fail(p, ERR_INPUT, p->at, "expected %s, found %s", word, found);
+}
+
+/* Inline: the length of the word is then known. */
+static inline int parse_word(struct parser *p, const char *word)
+{
+    if (!str_starts(str_slice(p->text, p->at, p->text.n), word)) {
+        return not_word(p, word);
+    }
+    p->at += strlen(word);
+    return 0;
 }
 
 /* The items of one list may have an arena each, for as long as they are looked at. */
@@ -488,8 +508,7 @@ static int parse_array(struct parser *p, struct val *out)
     size_t base = p->stack_n;
     const char *expected = "a value or ']'";
     p->at++;
-    skip_space(p);
-    if (peek(p) == ']') {
+    if (skip_space(p) == ']') {
         p->at++;
         return 0;
     }
@@ -500,11 +519,11 @@ static int parse_array(struct parser *p, struct val *out)
             return rc;
         }
         out->count++;
-        skip_space(p);
-        if (peek(p) == ']') {
+        char next = skip_space(p);
+        if (next == ']') {
             break;
         }
-        if (peek(p) != ',') {
+        if (next != ',') {
             return unexpected(p, "',' or ']' after a value", "");
         }
         p->at++;
@@ -529,8 +548,7 @@ static int parse_member(struct parser *p, const char *expected, size_t place)
     if (rc != 0) {
         return rc;
     }
-    skip_space(p);
-    if (peek(p) != ':') {
+    if (skip_space(p) != ':') {
         return unexpected(p, "':' after a key", "");
     }
     p->at++;
@@ -547,8 +565,7 @@ static int parse_object(struct parser *p, struct val *out)
     size_t base = p->stack_n;
     const char *expected = "a key in double quotes or '}'";
     p->at++;
-    skip_space(p);
-    if (peek(p) == '}') {
+    if (skip_space(p) == '}') {
         p->at++;
         return 0;
     }
@@ -558,11 +575,11 @@ static int parse_object(struct parser *p, struct val *out)
             return rc;
         }
         out->count++;
-        skip_space(p);
-        if (peek(p) == '}') {
+        char next = skip_space(p);
+        if (next == '}') {
             break;
         }
-        if (peek(p) != ',') {
+        if (next != ',') {
             return unexpected(p, "',' or '}' after a value", "");
         }
         p->at++;
@@ -615,7 +632,7 @@ static int parse_value(struct parser *p, const char *expected, size_t place)
     case 'f':
         out->kind = VAL_BOOL;
         out->boolean = peek(p) == 't';
-        rc = parse_word(p, out->boolean ? "true" : "false");
+        rc = out->boolean ? parse_word(p, "true") : parse_word(p, "false");
         break;
     case 'n':
         out->kind = VAL_NULL;

@@ -11,9 +11,9 @@ const struct val *val_find(const struct val *v, struct str key)
     if (v == NULL || v->kind != VAL_OBJECT) {
         return NULL;
     }
-    for (const struct member *m = v->members + v->count; m > v->members;) {
-        if (str_eq((--m)->key, key)) {
-            return &m->value;
+    for (size_t i = v->count; i > 0; i--) {
+        if (str_eq(v->members[i - 1].key, key)) {
+            return &v->members[i - 1].value;
         }
     }
     return NULL;
