@@ -67,7 +67,8 @@ static size_t count_names(const char *const *names)
 static int name_index(const char *const *names, struct str s)
 {
     for (int i = 0; names[i] != NULL; i++) {
-        if (str_is(s, names[i])) {
+        /* The first character tells most apart before the length of the name is counted. */
+        if (s.n > 0 && s.p[0] == names[i][0] && str_is(s, names[i])) {
             return i;
         }
     }

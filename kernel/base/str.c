@@ -68,12 +68,13 @@ size_t str_find(struct str s, struct str needle)
         return 0;
     }
     size_t at = 0;
+    char last = needle.p[needle.n - 1];
     while (needle.n <= s.n - at) {
         const char *hit = memchr(s.p + at, needle.p[0], s.n - at - needle.n + 1);
         if (hit == NULL) {
             return SIZE_MAX;
         }
-        if (memcmp(hit, needle.p, needle.n) == 0) {
+        if (hit[needle.n - 1] == last && memcmp(hit, needle.p, needle.n) == 0) {
             return (size_t)(hit - s.p);
         }
         at = (size_t)(hit - s.p) + 1;
