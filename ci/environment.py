@@ -15,7 +15,7 @@ def python_of(name, packages):
     made = subprocess.run([sys.executable, "-m", "venv", "--clear", home], capture_output=True, text=True)
     if made.returncode != 0:
         return None, "python3 makes no environments (apt-get install python3-venv)"
-    pip = [python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "20", "--disable-pip-version-check"]
+    pip = [python, "-m", "pip", "install", "-q", "--retries", "5", "--timeout", "20", "--disable-pip-version-check"]
     done = subprocess.run(pip + packages, capture_output=True, text=True)
     if done.returncode != 0:
         return None, f"{' '.join(packages)} is not to be had: {done.stderr.strip().splitlines()[-1:]}"
