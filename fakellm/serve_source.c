@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "fakellm/serve_int.h"
+#include "kernel/base/date.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
+#include "kernel/drive/machine.h"
 
 /* What a folder's files end with. */
 static const char *ending_of(enum serve_source source)
@@ -174,7 +176,7 @@ static int open_recorder(struct session *s, const char *path, struct err *e)
         .overwrite = v->options.mode == CASSETTE_ALL,
         .run = arena_printf(s->arena, "%012llx", (unsigned long long)(random_u64() >> 16)),
         .seed = random_u64() >> 11,
-        .started_at = time_text(s->arena, clock_unix_ms()),
+        .started_at = date_text(s->arena, clock_unix_ms()),
         .rules = v->options.rules,
         .after = s->cassette,
         .sched = s->sched,

@@ -15,9 +15,9 @@
 #include <uv.h>
 
 #include "kernel/drive/endpoint.h"
-#include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
 #include "kernel/drive/loop.h"
+#include "kernel/drive/machine.h"
 #include "kernel/drive/session.h"
 #include "kernel/drive/tools.h"
 

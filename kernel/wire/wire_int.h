@@ -175,8 +175,10 @@ bool error_is(const struct val *v);
  * message: the message is a preview of `body`. */
 void error_fail(struct draft *d, int status, const struct val *v, struct str body);
 
+/* ---- quota.c ---- */
+
 /* What Retry-After and its relatives ask for, in ms; -1 = nothing. */
-int64_t error_retry_after_ms(const struct http_header *headers, size_t n);
+int64_t quota_retry_after_ms(const struct http_header *headers, size_t n);
 
 /* ---- the formats: one event of a stream, or a whole body ---- */
 

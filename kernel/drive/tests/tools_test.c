@@ -11,7 +11,6 @@
 #include "ci/testing/testing.h"
 #include "kernel/base/json.h"
 #include "kernel/base/yaml.h"
-#include "kernel/drive/files.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/tools.h"
 
