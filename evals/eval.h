@@ -7,6 +7,7 @@
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
 #include "evals/results.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/limiter.h"
 #include "kernel/drive/prices.h"
