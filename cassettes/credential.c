@@ -1,6 +1,7 @@
 /* Finds credentials. Shapes: the prefixes that providers document for their keys; RFC 6750
  * (Bearer); RFC 7468 (PEM). */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/ascii.h"
 
 #include <string.h>
 
@@ -82,32 +83,12 @@ static const struct named {
     {"apikey", 20, "an API key, by its name"},
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-static bool is_alnum(char c)
-{
-    return is_digit(c) || is_upper(c) || (c >= 'a' && c <= 'z');
-}
-
-static bool is_hex(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 static bool in_tail(char c, unsigned tail)
 {
-    return ((tail & TAIL_ALNUM) != 0 && is_alnum(c)) || ((tail & TAIL_DASH) != 0 && c == '-') ||
+    return ((tail & TAIL_ALNUM) != 0 && ascii_alnum(c)) || ((tail & TAIL_DASH) != 0 && c == '-') ||
            ((tail & TAIL_LOW) != 0 && c == '_') ||
            ((tail & TAIL_TOKEN) != 0 && c != '\0' && strchr(".~+/=", c) != NULL) ||
-           ((tail & TAIL_UPPER) != 0 && (is_upper(c) || is_digit(c))) ||
+           ((tail & TAIL_UPPER) != 0 && (ascii_upper(c) || ascii_digit(c))) ||
            ((tail & TAIL_BASE64) != 0 && (c == '+' || c == '/'));
 }
 
@@ -134,14 +115,14 @@ static bool word_begins(struct str text, size_t at)
         return true;
     }
     const char *p = text.p + at;
-    if (!is_alnum(p[-1]) && p[-1] != '_' && p[-1] != '-') {
+    if (!ascii_alnum(p[-1]) && p[-1] != '_' && p[-1] != '-') {
         return true;
     }
     if (at >= 2 && p[-2] == '\\' && strchr("nrtbf", p[-1]) != NULL) {
         return true;
     }
-    return at >= 6 && p[-6] == '\\' && p[-5] == 'u' && is_hex(p[-4]) && is_hex(p[-3]) &&
-           is_hex(p[-2]) && is_hex(p[-1]);
+    return at >= 6 && p[-6] == '\\' && p[-5] == 'u' && ascii_hex(p[-4]) >= 0 &&
+           ascii_hex(p[-3]) >= 0 && ascii_hex(p[-2]) >= 0 && ascii_hex(p[-1]) >= 0;
 }
 
 /* How many characters of `tail` stand at `at`; whether a digit is among them. */
@@ -150,7 +131,7 @@ static size_t run_of(struct str text, size_t at, unsigned tail, bool *digit)
     size_t end = at;
     *digit = false;
     while (end < text.n && in_tail(text.p[end], tail)) {
-        *digit = *digit || is_digit(text.p[end]);
+        *digit = *digit || ascii_digit(text.p[end]);
         end++;
     }
     return end - at;
@@ -198,8 +179,7 @@ static bool name_ends(struct str text, size_t end, const char *name)
     size_t left = strlen(name);
     while (end > 0 && left > 0) {
         char c = text.p[--end];
-        char lower = is_upper(c) ? (char)(c - 'A' + 'a') : c;
-        if (lower == name[left - 1]) {
+        if (ascii_lower(c) == name[left - 1]) {
             left--;
         } else if ((c != '-' && c != '_') || name[left] == '\0') {
             return false;
@@ -276,7 +256,7 @@ static bool pem_fits(struct str text, size_t at, size_t *n)
         char c = rest.p[end];
         bool escape =
             c == '\\' && end + 1 < rest.n && (rest.p[end + 1] == 'n' || rest.p[end + 1] == 'r');
-        if (!escape && !is_alnum(c) && (c == '\0' || strchr("+/= \r\n\t:,-", c) == NULL)) {
+        if (!escape && !ascii_alnum(c) && (c == '\0' || strchr("+/= \r\n\t:,-", c) == NULL)) {
             break;
         }
         end += escape ? 2 : 1;

@@ -1,5 +1,6 @@
 /* Hides credentials: what stands in the place of one, in texts, JSON, answers and URLs. */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/hash.h"
 
 #include <string.h>
@@ -45,11 +46,6 @@ bool cassette_put_redacted(struct str text, const struct buf *parts, struct buf 
     return n > 0;
 }
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 void cassette_forget_ids(struct str text, struct buf *out)
 {
     const struct str mark = STR(REDACTED_TEXT);
@@ -57,7 +53,8 @@ void cassette_forget_ids(struct str text, struct buf *out)
         size_t end = at + mark.n;
         buf_add(out, str_slice(text, 0, end));
         size_t digits = 0;
-        while (digits < 8 && end + 1 + digits < text.n && is_hex(text.p[end + 1 + digits])) {
+        while (digits < 8 && end + 1 + digits < text.n &&
+               ascii_hex(text.p[end + 1 + digits]) >= 0) {
             digits++;
         }
         if (end < text.n && text.p[end] == '-' && digits > 0) {

@@ -74,7 +74,7 @@ bool openai_name(struct check *c, const struct val *v, struct str path)
                                          "minimum length 1, but got an empty string instead.",
                                          STR_FMT(path)));
     }
-    if (!check_name_chars(v->text)) {
+    if (!str_is_name(v->text, "_-")) {
         return check_refuse(c, "invalid_value", path,
                             arena_printf(c->arena,
                                          "Invalid '%.*s': string does not match pattern. Expected "
