@@ -105,13 +105,7 @@ static void add_place(struct buf *out, const struct eval_trial *t)
 {
     json_put_text(out, "set", str_of(t->set));
     json_put_int(out, "line", t->line);
-    json_key(out, "tags");
-    buf_char(out, '[');
-    for (size_t i = 0; i < t->n_tags; i++) {
-        json_next(out);
-        json_add_string(out, t->tags[i]);
-    }
-    buf_char(out, ']');
+    json_put_texts(out, "tags", t->tags, t->n_tags);
     json_put_known(out, "expected_calls", t->expected_calls);
     if (t->cassette.n > 0) {
         json_put_text(out, "cassette", t->cassette);
