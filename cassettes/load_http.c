@@ -42,11 +42,7 @@ static bool is_body_map(const struct val *v)
         return false;
     }
     for (size_t i = 0; i < v->count; i++) {
-        bool known = false;
-        for (size_t k = 0; body_keys[k] != NULL; k++) {
-            known = known || str_is(v->members[i].key, body_keys[k]);
-        }
-        if (!known) {
+        if (str_index(v->members[i].key, body_keys) < 0) {
             return false;
         }
     }

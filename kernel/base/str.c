@@ -58,6 +58,16 @@ bool str_starts_nocase(struct str a, const char *prefix)
     return str_is_nocase(str_slice(a, 0, strlen(prefix)), prefix);
 }
 
+int str_index(struct str s, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (str_is(s, words[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 bool str_is_name(struct str s, const char *others)
 {
     for (size_t i = 0; i < s.n; i++) {

@@ -43,16 +43,6 @@ static size_t span(struct str s, size_t at, const char *set)
     return at;
 }
 
-static bool any_of(struct str s, const char *const *names)
-{
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (str_is(s, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The digits of a number in base 2 to 16, underscores between allowed. */
 static enum yaml_plain radix(struct buf *out, bool negative, struct str digits, unsigned base)
 {
@@ -129,7 +119,7 @@ static bool not_finite(struct str s, size_t sign)
 {
     static const char *const inf[] = {".inf", ".Inf", ".INF", NULL};
     static const char *const nan[] = {".nan", ".NaN", ".NAN", NULL};
-    return any_of(str_slice(s, sign, s.n), inf) || any_of(s, nan);
+    return str_index(str_slice(s, sign, s.n), inf) >= 0 || str_index(s, nan) >= 0;
 }
 
 static enum yaml_plain core_number(struct str s, struct buf *out)
@@ -280,7 +270,7 @@ enum yaml_plain yaml_resolve(enum yaml_rules rules, struct str text, struct buf 
     static const char *const lies[] = {"false", "False", "FALSE", "no",  "No",
                                        "NO",    "off",   "Off",   "OFF", NULL};
     enum { CORE_WORDS = 3 };
-    if (any_of(text, nulls)) {
+    if (str_index(text, nulls) >= 0) {
         return PLAIN_NULL;
     }
     if (ascii_digit(text.p[0]) || strchr("+-.", text.p[0]) != NULL) {
