@@ -153,7 +153,7 @@ static void begin_alone(void)
 static void end_alone(void)
 {
     sched_free(t.sched);
-    loop_free(t.loop); /* closes the connections, on which the server's side closes too */
+    loop_free(t.loop);
     buf_free(&t.server.request);
     buf_free(&t.shown);
     buf_free(&t.said);
@@ -216,7 +216,7 @@ static void end(void)
 {
     t.llm->ops->free(t.llm);
     t.transport->ops->free(t.transport);
-    uv_close((uv_handle_t *)&t.server.listener, NULL);
+    loopback_stop(&t.server);
     end_alone();
 }
 

@@ -74,9 +74,7 @@ static void end(void)
 {
     t.box->ops->free(t.box);
     sched_free(t.sched);
-    if (!uv_is_closing((uv_handle_t *)&t.server.listener)) {
-        uv_close((uv_handle_t *)&t.server.listener, NULL);
-    }
+    loopback_stop(&t.server);
     loop_free(t.loop);
     toolset_free(t.set);
     buf_free(&t.server.request);
