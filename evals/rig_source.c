@@ -7,6 +7,7 @@
 #include "kernel/base/date.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/machine.h"

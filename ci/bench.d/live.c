@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/limiter.h"
 #include "kernel/drive/loop.h"

@@ -3,9 +3,10 @@
 
 #include "ci/testing/testing.h"
 #include "kernel/base/arena.h"
-#include "kernel/drive/endpoint.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/tests/loopback.h"
+#include "kernel/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 #include "ci/testing/testing.h"
 #include "kernel/base/arena.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/tests/loopback.h"
