@@ -384,12 +384,13 @@ static void trials_choose_apart(void)
 {
     begin();
     const char *dir = testing_dir();
+    const char *set = make_set(dir, 1, "answer: heads");
     struct err e;
     size_t passed = 0;
     put(dir, "s.yaml", "version: 1\nsteps: [{replies: [{text: heads}, {text: tails}]}]\n");
     struct eval_report *r = run(
-        make_set(dir, 1, "answer: heads"),
-        (struct eval_options){.source = EVAL_FAKE, .out = in_dir(dir, "out"), .trials = 20}, &e);
+        set, (struct eval_options){.source = EVAL_FAKE, .out = in_dir(dir, "out"), .trials = 20},
+        &e);
     CU_ASSERT_PTR_NOT_NULL_FATAL(r);
     for (size_t i = 0; i < r->n; i++) {
         passed += r->rows[i].outcome == EVAL_PASS;
