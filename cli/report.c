@@ -116,9 +116,7 @@ static int write_file(const struct reporting *r, enum format f, const char *path
     }
     struct sink out = {.write = write_piece, .ctx = file};
     fill(&out, r, f, false);
-    rc = sink_end(&out, e);
-    int closed = file_writer_close(file, rc == 0, rc == 0 ? e : NULL);
-    return rc != 0 ? rc : closed;
+    return file_writer_end(file, sink_end(&out, e), e);
 }
 
 static int write_files(const struct reporting *r, struct err *e)
