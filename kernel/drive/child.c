@@ -10,20 +10,19 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
-/* True while uv_spawn forks. */
-static volatile sig_atomic_t forking;
+/* What uv_spawn forks for; parent is ours. */
+static struct {
+    volatile sig_atomic_t under_way;
+    bool apart;
+    pid_t parent;
+} forking;
 
 static void after_fork_in_child(void)
 {
-#ifdef __linux__
-    if (forking) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (forking.under_way) {
+        keeper_part(forking.parent, forking.apart);
     }
-#endif
 }
 
 int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options)
@@ -32,9 +31,11 @@ int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options
     if (!watching) {
         watching = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
     }
-    forking = 1;
+    forking.apart = (options->flags & UV_PROCESS_DETACHED) != 0;
+    forking.parent = getpid();
+    forking.under_way = 1;
     int rc = uv_spawn(loop, process, options);
-    forking = 0;
+    forking.under_way = 0;
     return rc;
 }
 
@@ -290,9 +291,10 @@ bool child_is_running(const struct child *c)
 void child_kill(struct child *c)
 {
     if (c->running && c->apart) {
-        kill(-c->pid, SIGKILL);
+        keeper_kill(c->pid);
+    } else {
+        child_signal(c, SIGKILL);
     }
-    child_signal(c, SIGKILL);
     close_streams(c);
     maybe_ended(c);
 }

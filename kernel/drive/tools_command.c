@@ -137,17 +137,11 @@ static void maybe_end(struct job *j)
     close_pipes(j);
 }
 
-/* The process is the leader of its own group, so its children go with it. */
-static void kill_group(const struct job *j)
-{
-    kill(-j->pid, SIGKILL);
-}
-
 /* Ends a job that did too much, whoever still holds its pipes. */
 static void give_up(struct job *j)
 {
     if (!j->exited) {
-        kill_group(j);
+        keeper_kill(j->pid);
     }
     j->streams = 0;
     close_pipes(j);
@@ -160,7 +154,7 @@ static void on_exit_of_process(uv_process_t *process, int64_t status, int signal
     j->exited = true;
     j->status = status;
     j->signal = signal;
-    kill_group(j); /* what it left in the background */
+    kill(-j->pid, SIGKILL); /* what it left in the background */
     close_handle((uv_handle_t *)process);
     children.running--;
     maybe_end(j);
@@ -393,7 +387,7 @@ void job_stop(struct job *j)
     }
     j->state = JOB_STOPPED;
     if (!j->exited) {
-        kill_group(j);
+        keeper_kill(j->pid);
     }
     close_pipes(j);
 }
