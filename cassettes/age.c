@@ -1,6 +1,6 @@
 /* How old a recording is, for people. */
 #include "cassettes/cassette.h"
-#include "kernel/drive/files.h"
+#include "kernel/base/date.h"
 
 enum { MS_PER_MINUTE = 60000, HOUR = 60, DAY = 24 * HOUR };
 
@@ -20,7 +20,7 @@ static void add_age(struct buf *out, int64_t ms)
 bool cassette_is_young(const struct cassette *c, int64_t now_ms, int64_t max_ms, struct buf *text)
 {
     int64_t started_ms;
-    if (c->started_at.n == 0 || !time_parse(c->started_at, &started_ms)) {
+    if (c->started_at.n == 0 || !date_parse(c->started_at, &started_ms)) {
         buf_addz(text, "does not say when it was recorded, so its age is unknown");
         return false;
     }

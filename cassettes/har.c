@@ -3,6 +3,7 @@
 #include "cassettes/cassette_int.h"
 #include "cassettes/edit.h"
 #include "kernel/base/base64.h"
+#include "kernel/base/date.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
@@ -19,62 +20,6 @@ struct har {
     struct cassette *c;
     struct buf *left_out;
 };
-
-/* ---- times ---- */
-
-/* The digits at the start of `s`, as far as they are. */
-static size_t digits_of(struct str s)
-{
-    size_t n = 0;
-    while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9') {
-        n++;
-    }
-    return n;
-}
-
-/* An offset such as +01:00, -0530 or Z in minutes; false where it is none. */
-static bool read_offset(struct str s, int64_t *minutes)
-{
-    *minutes = 0;
-    if (s.n == 0 || str_is_nocase(s, "z")) {
-        return true;
-    }
-    bool colon = s.n == 6 && s.p[3] == ':';
-    if ((s.p[0] != '+' && s.p[0] != '-') || (s.n != 5 && !colon) ||
-        digits_of(str_slice(s, 1, s.n)) < 2 || digits_of(str_slice(s, colon ? 4 : 3, s.n)) != 2) {
-        return false;
-    }
-    const char *m = s.p + (colon ? 4 : 3);
-    *minutes = (s.p[1] - '0') * 600 + (s.p[2] - '0') * 60 + (m[0] - '0') * 10 + (m[1] - '0');
-    *minutes = s.p[0] == '-' ? -*minutes : *minutes;
-    return true;
-}
-
-/* Unix milliseconds of a startedDateTime (ISO 8601 with any fraction and offset), or NOT_A_TIME. */
-static int64_t read_time(struct str text)
-{
-    struct str rest = str_slice(text, 19, text.n);
-    char whole[] = "0000-00-00T00:00:00.000Z";
-    int64_t ms;
-    int64_t minutes;
-    if (text.n < 19) {
-        return NOT_A_TIME;
-    }
-    for (size_t i = 0; i < 19; i++) {
-        whole[i] = text.p[i];
-    }
-    if (str_starts(rest, ".")) {
-        size_t n = digits_of(str_slice(rest, 1, rest.n));
-        for (size_t i = 0; i < 3 && i < n; i++) {
-            whole[20 + i] = rest.p[1 + i];
-        }
-        rest = str_slice(rest, 1 + n, rest.n);
-    }
-    if (!read_offset(rest, &minutes) || !time_parse(STR(whole), &ms)) {
-        return NOT_A_TIME;
-    }
-    return ms - minutes * 60000;
-}
 
 /* A number of milliseconds, whole; 0 where it is none or below. */
 static int64_t milliseconds(const struct val *v)
@@ -204,7 +149,9 @@ static void read_timing(struct har *h, const struct val *v, struct interaction *
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
         first += milliseconds(val_get(timings, before[i]));
     }
-    it->at_ms = read_time(val_text(val_get(v, "startedDateTime")));
+    if (!date_parse_iso(val_text(val_get(v, "startedDateTime")), &it->at_ms)) {
+        it->at_ms = NOT_A_TIME;
+    }
     it->took_ms = milliseconds(val_get(v, "time"));
     it->ended = HTTP_CLEAN;
     if (timings != NULL && it->body.n > 0) {
@@ -249,7 +196,7 @@ static void make_relative(struct cassette *c)
         c->items[i].at_ms = near ? at - first : -1;
     }
     if (first != INT64_MAX) {
-        c->started_at = time_text(c->arena, first);
+        c->started_at = date_text(c->arena, first);
     }
 }
 

@@ -2,6 +2,7 @@
  * they are found in. */
 #include "cassettes/cassette_int.h"
 #include "kernel/base/base64.h"
+#include "kernel/base/date.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
@@ -573,7 +574,7 @@ static int read_assay_header(struct loader *l, const struct val *root)
     }
     int64_t started_ms;
     const struct str started = l->c->started_at;
-    if (rc == 0 && started.p != NULL && !time_parse(started, &started_ms)) {
+    if (rc == 0 && started.p != NULL && !date_parse(started, &started_ms)) {
         return doc_fail(l->d, val_get(v, "started_at"), l->e,
                         "expected a time such as 2026-11-29T18:00:00.000Z, got \"%.*s\"",
                         STR_FMT(text_preview(l->d.arena, started, SHOWN_CHARS)));

@@ -4,6 +4,7 @@
 #include "cassettes/recorder.h"
 #include "cassettes/cassette_int.h"
 #include "kernel/base/json.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 #include <assert.h>

@@ -3,6 +3,7 @@
 #include "cassettes/cassette_int.h"
 #include "cassettes/edit.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 #include <stdlib.h>

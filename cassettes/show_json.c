@@ -1,15 +1,6 @@
 #include "cassettes/cassette_int.h"
 #include "kernel/base/json.h"
 
-static void add_call(struct buf *out, struct str id, struct str name, struct str arguments)
-{
-    buf_char(out, '{');
-    json_put_text(out, "id", id);
-    json_put_text(out, "name", name);
-    json_put_text(out, "arguments", arguments);
-    buf_char(out, '}');
-}
-
 static void add_server_calls(struct buf *out, const struct wire_result *r)
 {
     if (r->n_server_calls == 0) {
@@ -20,7 +11,7 @@ static void add_server_calls(struct buf *out, const struct wire_result *r)
     for (size_t i = 0; i < r->n_server_calls; i++) {
         const struct wire_server_call *c = &r->server_calls[i];
         json_next(out);
-        add_call(out, c->id, c->name, c->arguments);
+        tool_call_add(out, &(struct tool_call){c->id, c->name, c->arguments});
     }
     buf_char(out, ']');
 }
@@ -32,13 +23,7 @@ static void add_reply(struct buf *out, const struct wire_result *r)
     json_put_text_or_null(out, "text",
                           reply->content_null ? (struct str){NULL, 0} : reply->content);
     json_put_text_or_null(out, "reasoning", reply->reasoning);
-    json_key(out, "calls");
-    buf_char(out, '[');
-    for (size_t i = 0; i < reply->n_calls; i++) {
-        json_next(out);
-        add_call(out, reply->calls[i].id, reply->calls[i].name, reply->calls[i].arguments);
-    }
-    buf_char(out, ']');
+    tool_calls_put(out, reply->calls, reply->n_calls);
     json_put_text(out, "stop", str_of(stop_name(reply->stop)));
     json_put_text_or_null(out, "stop_raw", reply->stop_raw);
     usage_put(out, &reply->usage);
@@ -59,7 +44,7 @@ static void add_failure(struct buf *out, const struct failure *f)
 static void add_tool(struct buf *out, const struct interaction *it)
 {
     json_key(out, "call");
-    add_call(out, it->call_id, cassette_tool_name(it), it->request_body);
+    tool_call_add(out, &(struct tool_call){it->call_id, cassette_tool_name(it), it->request_body});
     json_put_text_or_null(out, "result",
                           it->ended == HTTP_STOPPED ? (struct str){NULL, 0}
                           : it->body.p == NULL      ? STR("")
@@ -78,13 +63,7 @@ void cassette_show_json(struct buf *out, const struct reading *r, const char *fi
     json_put_text(out, "uri", buf_str(&uri));
     json_put_int(out, "status", it->status);
     json_put_bool(out, "streamed", r->streamed);
-    json_key(out, "offered");
-    buf_char(out, '[');
-    for (size_t i = 0; i < r->n_tools; i++) {
-        json_next(out);
-        json_add_string(out, r->tools[i]);
-    }
-    buf_char(out, ']');
+    json_put_texts(out, "offered", r->tools, r->n_tools);
     json_key(out, "reply");
     if (r->decoder == NULL) {
         buf_addz(out, "null");

@@ -11,6 +11,8 @@ import sys
 import tarfile
 import zipfile
 
+import environment
+
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schemas.d")
 TOOLS, CARRIERS = (os.path.join(HERE, name) for name in ("requirements.txt", "schemas.txt"))
 FILES = {"github": ("check_jsonschema-*.whl", "check_jsonschema/builtin_schemas/vendor/github-workflows.json"),
@@ -26,9 +28,9 @@ def fetch(home):
         return ""
     words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--require-hashes", "--no-build-isolation", "--no-binary",
              "pytest", "--disable-pip-version-check", "-d", home, "-r", CARRIERS]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        return f"the schemas are not to be had: {done.stderr.strip().splitlines()[-1:]}"
+    done, why = environment.fetch(words)
+    if not done:
+        return f"the schemas are not to be had: {why}"
     for kind, (package, name) in FILES.items():
         path = glob.glob(os.path.join(home, package))[0]
         if path.endswith(".whl"):
@@ -78,7 +80,6 @@ def main():
 def findings(files):
     """What the schemas say against files: [(kind, path)], those of github and gitlab as JSON. None: they are not to be had,
     which with CI=true is a finding."""
-    import environment
     digest = hashlib.sha256()
     for path in (TOOLS, CARRIERS):
         with open(path, "rb") as f:
@@ -92,7 +93,7 @@ def findings(files):
             print(f"public schemas: {len(files)} files checked")
             return [line for line in done.stdout.splitlines() if line]
         why = done.stdout.strip() or done.stderr.strip()
-    if os.environ.get("CI") == "true":
+    if environment.REQUIRED:
         return [f"public schemas: {why}"]
     print(f"public schemas: not tried: {why}")
     return None

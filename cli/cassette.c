@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "cli/replay.h"
-#include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 static const char help_text[] =
     "assay cassette: recordings, ours or vcrpy's\n"

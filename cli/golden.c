@@ -47,12 +47,16 @@ static void on_mistake(void *ctx, const struct err *e)
     findings_add_err(c->findings, c->path, e);
 }
 
+static void on_doubt(void *ctx, const struct finding *f)
+{
+    const struct checking *c = ctx;
+    findings_add(c->findings, f);
+}
+
 static void check_file(const char *path, struct findings *findings)
 {
     struct checking c = {path, findings};
-    struct golden_set *set = golden_load_all(path, on_mistake, &c);
-    golden_check(set, findings_add, findings);
-    golden_free(set);
+    golden_check(path, on_mistake, on_doubt, &c);
 }
 
 static int check(int argc, char **argv)

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 static const char help_text[] =

@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/progress.h"
 #include "kernel/base/text.h"
-#include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 enum { REDRAW_MS = 100, BAR_CELLS = 20, WIDTH_USUAL = 80, RATE_AFTER_MS = 1000 };
 
@@ -81,9 +81,9 @@ static void add_part(struct buf *line, const struct buf *part, size_t width)
 
 static void add_costs(struct buf *out, const struct eval_progress *p)
 {
-    for (size_t i = 0; i < p->n_costs; i++) {
+    for (size_t i = 0; i < p->costs->n; i++) {
         buf_addz(out, ", ");
-        money_add(out, p->costs[i].nano, p->costs[i].currency);
+        money_add(out, p->costs->of[i].nano, p->costs->of[i].currency);
     }
 }
 

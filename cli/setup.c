@@ -8,7 +8,6 @@
 #include "cli/replay.h"
 #include "cli/settings.h"
 #include "cli/setup.h"
-#include "kernel/drive/endpoint.h"
 
 const char help_sources[] =
     "where the answers come from (default: a live endpoint)\n"

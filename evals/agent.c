@@ -11,6 +11,7 @@
 #include "evals/rig_int.h"
 #include "fakellm/serve.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/child.h"
 #include "kernel/drive/loop.h"
 

@@ -207,13 +207,10 @@ static void put_start(struct writer *w, const struct conversation *main)
                   str_of(wire_provider(turn == NULL ? WIRE_CHAT : turn->format)));
     json_put_text_or_null(w->log, "system", main == NULL ? (struct str){NULL, 0} : main->system);
     json_put_text(w->log, "agent", f->command);
-    json_key(w->log, "tools");
-    buf_char(w->log, '[');
-    for (size_t i = 0; turn != NULL && i < turn->n_tools; i++) {
-        json_next(w->log);
-        json_add_string(w->log, turn->tools[i]);
-    }
-    buf_addz(w->log, "],\"budget\":{");
+    json_put_texts(w->log, "tools", turn == NULL ? NULL : turn->tools,
+                   turn == NULL ? 0 : turn->n_tools);
+    json_key(w->log, "budget");
+    buf_char(w->log, '{');
     json_put_int(w->log, "seconds", f->task->budget.seconds);
     buf_addz(w->log, "},\"config\":{}");
     end(w);
@@ -223,21 +220,6 @@ static void begin_of_turn(struct writer *w, const char *type)
 {
     begin(w, type);
     json_put_int(w->log, "step", w->step);
-}
-
-static void put_calls(struct buf *b, const struct reply *r)
-{
-    json_key(b, "calls");
-    buf_char(b, '[');
-    for (size_t i = 0; i < r->n_calls; i++) {
-        json_next(b);
-        buf_char(b, '{');
-        json_put_text(b, "id", r->calls[i].id);
-        json_put_text(b, "name", r->calls[i].name);
-        json_put_text(b, "arguments", r->calls[i].arguments);
-        buf_char(b, '}');
-    }
-    buf_char(b, ']');
 }
 
 /* What the turn costs by its model's price; its currency into *currency. */
@@ -258,7 +240,7 @@ static void put_reply(struct writer *w, const struct turn *turn, int64_t cost_na
     }
     json_put_text_or_null(w->log, "content", r->content_null ? none : r->content);
     json_put_text_or_null(w->log, "reasoning", r->reasoning);
-    put_calls(w->log, r);
+    tool_calls_put(w->log, r->calls, r->n_calls);
     json_put_text(w->log, "stop", str_of(stop_name(r->stop)));
     json_put_text_or_null(w->log, "stop_raw", r->stop_raw);
     usage_put(w->log, &r->usage);

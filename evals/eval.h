@@ -7,6 +7,7 @@
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
 #include "evals/results.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/limiter.h"
 #include "kernel/drive/prices.h"
@@ -48,8 +49,7 @@ struct eval_progress {
     size_t done, total; /* trials */
     size_t kept;        /* of those done: by an earlier run, which this one goes on with */
     size_t errors;      /* likewise, that ended in one */
-    const struct eval_cost *costs; /* so far, of what is priced, by currency */
-    size_t n_costs;
+    const struct eval_costs *costs; /* so far, of what is priced */
 };
 
 /* Where the models of a wire format are asked. */

@@ -223,11 +223,10 @@ static void figure_shares(struct eval_figures *f, const struct eval_summary *s)
 {
     f->cached_share = share_of(s->usage.cached, s->usage.input);
     f->reasoning_share = share_of(s->usage.reasoning, s->usage.output);
-    bool one = s->judged > 0 && s->n_costs == 1 && s->n_judge_costs == 1 &&
-               str_eq(s->costs[0].currency, s->judge_costs[0].currency) &&
-               s->costs[0].nano <= INT64_MAX - s->judge_costs[0].nano;
-    f->judge_share =
-        one ? share_of(s->judge_costs[0].nano, s->judge_costs[0].nano + s->costs[0].nano) : -1;
+    const struct eval_cost *a = &s->costs.of[0], *b = &s->judge_costs.of[0];
+    bool one = s->judged > 0 && s->costs.n == 1 && s->judge_costs.n == 1 &&
+               str_eq(a->currency, b->currency) && a->nano <= INT64_MAX - b->nano;
+    f->judge_share = one ? share_of(b->nano, b->nano + a->nano) : -1;
 }
 
 static void figure_latency(struct eval_figures *f, struct cluster *c)

@@ -213,11 +213,11 @@ static bool count_value(int64_t n, double *out)
 /* What was spent in US dollars, over so many. */
 static bool cost_value(const struct eval_summary *s, size_t over, double *out)
 {
-    if (s->n_costs != 1 || over == 0 ||
-        (s->costs[0].currency.n > 0 && !str_is(s->costs[0].currency, "USD"))) {
+    const struct eval_cost *only = &s->costs.of[0];
+    if (s->costs.n != 1 || over == 0 || (only->currency.n > 0 && !str_is(only->currency, "USD"))) {
         return false;
     }
-    *out = (double)s->costs[0].nano / 1e9 / (double)over;
+    *out = (double)only->nano / 1e9 / (double)over;
     return true;
 }
 

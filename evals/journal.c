@@ -1,7 +1,6 @@
 /* The journal of a run that goes on: which trials it holds. */
 #include "evals/rundir_int.h"
-#include "evals/runs.h"
-#include "kernel/drive/lines.h"
+#include "evals/trial_lines_int.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,64 +47,35 @@ static const struct identity *find(const struct plan *plan, const struct identit
     return at;
 }
 
-struct reading {
-    const struct plan *plan;
-    struct lines *lines;
-    struct identity *list;
-    struct arena *scratch;
-    journal_line *line;
-    void *ctx;
-};
-
-static int read_line(struct reading *r, uint32_t number, struct str text, uint64_t at,
-                     struct err *e)
+static int none_of_this(const struct trial_lines *l, struct err *e)
 {
-    struct eval_trial t;
-    arena_clear(r->scratch);
-    int rc = run_trial_read(r->scratch, lines_name(r->lines), number, text, &t, e);
-    if (rc != 0) {
-        return rc;
-    }
-    const struct identity *found = find(r->plan, r->list, &t);
-    return found != NULL
-               ? r->line(r->ctx, found->item, &t, text, at, e)
-               : err_at(e, ERR_INPUT, lines_name(r->lines), number, 0,
-                        "trial %" PRId64 " of %.*s (%.*s) is none of this run: expected the "
-                        "journal that it wrote",
-                        t.trial, STR_FMT(t.task), STR_FMT(t.model));
-}
-
-static int read_lines(struct reading *r, uint64_t *end, struct err *e)
-{
-    for (uint32_t number = 1;; number++) {
-        struct str text;
-        enum line_found found;
-        uint64_t at = *end;
-        int rc = lines_next(r->lines, end, &text, &found, e);
-        if (rc != 0 || found != LINE_WHOLE) {
-            return rc;
-        }
-        rc = read_line(r, number, text, at, e);
-        if (rc != 0) {
-            return rc;
-        }
-    }
+    return err_at(e, ERR_INPUT, lines_name(l->from), l->number, 0,
+                  "trial %" PRId64 " of %.*s (%.*s) is none of this run: expected the journal that "
+                  "it wrote",
+                  l->trial.trial, STR_FMT(l->trial.task), STR_FMT(l->trial.model));
 }
 
 int journal_read(const struct plan *plan, const char *path, journal_line *line, void *ctx,
                  uint64_t *bytes, struct err *e)
 {
-    struct reading r = {.plan = plan, .line = line, .ctx = ctx};
+    struct trial_lines l = {.journal = true};
     *bytes = 0;
-    int rc = lines_open(path, &r.lines, e);
+    int rc = lines_open(path, &l.from, e);
     if (rc != 0) {
         return rc;
     }
-    r.scratch = arena_new();
-    r.list = list_identities(plan);
-    rc = read_lines(&r, bytes, e);
-    free(r.list);
-    arena_free(r.scratch);
-    lines_free(r.lines);
+    l.scratch = arena_new();
+    struct identity *list = list_identities(plan);
+    rc = trial_lines_next(&l, e);
+    while (rc == 0 && l.found == LINE_WHOLE) {
+        const struct identity *found = find(plan, list, &l.trial);
+        rc =
+            found == NULL ? none_of_this(&l, e) : line(ctx, found->item, &l.trial, l.text, l.at, e);
+        rc = rc != 0 ? rc : trial_lines_next(&l, e);
+    }
+    *bytes = l.next;
+    free(list);
+    arena_free(l.scratch);
+    lines_free(l.from);
     return rc;
 }

@@ -1,8 +1,10 @@
 /* What a run directory says of how its run was made: enough to repeat it, and nothing that differs
  * between two replays. */
 #include "evals/rundir_int.h"
+#include "kernel/base/date.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/machine.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -229,7 +231,7 @@ static bool add_trials(cJSON *root, const struct eval_options *o, const struct p
     bool live = eval_is_live(o->source);
     struct arena *scratch = arena_new();
     const char *seed = live && o->seed != 0 ? arena_printf(scratch, "%" PRIu64, o->seed).p : NULL;
-    const char *started = live ? time_text(scratch, clock_unix_ms()).p : NULL;
+    const char *started = live ? date_text(scratch, clock_unix_ms()).p : NULL;
     bool good = add_filters(root, o) && add_text(root, "task", o->task) &&
                 add_count(root, "trials", (int64_t)plan->n) && add_shard(root, o) &&
                 add_text(root, "seed", seed) && add_text(root, "started", started);

@@ -4,7 +4,7 @@
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/rundir_int.h"
-#include "evals/runs.h"
+#include "evals/trial_lines_int.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/core/model.h"
@@ -301,54 +301,34 @@ static int rescore_trial(struct rescoring *r, struct eval_trial *t, struct err *
 /* ---- the run ---- */
 
 /* One line of the old results becomes one of the new. */
-static int rescore_line(struct rescoring *r, const char *file, uint32_t number, struct str line,
-                        struct err *e)
+static int rescore_line(struct rescoring *r, struct eval_trial *t, struct err *e)
 {
-    struct eval_report *report = r->run->report;
-    struct eval_trial t;
-    arena_clear(r->scratch);
-    int rc = report->n == EVAL_TRIALS_MAX
-                 ? err_at(e, ERR_LIMIT, file, number, 0, "more than %d trials in one run",
-                          EVAL_TRIALS_MAX)
-                 : run_trial_read(r->scratch, file, number, line, &t, e);
-    if (rc != 0) {
-        return rc;
-    }
-    enum eval_outcome before = t.verdict.outcome;
-    t.file = run_set_path(r->run, t.set);
-    rc = rescore_trial(r, &t, e);
+    enum eval_outcome before = t->verdict.outcome;
+    t->file = run_set_path(r->run, t->set);
+    int rc = rescore_trial(r, t, e);
     if (rc == 0) {
         buf_clear(&r->line);
-        eval_trial_json(&r->line, &t);
+        eval_trial_json(&r->line, t);
         rc = file_writer_add(r->to, buf_str(&r->line), e);
     }
     if (rc == 0) {
         struct str written = str_slice(buf_str(&r->line), 0, r->line.n - 1);
-        report_fill_row(report, &t, written, r->written, report_add_row(report));
+        rc = report_add_line(r->run->report, t, written, r->written, e);
         r->written += r->line.n;
-        r->changed += before != t.verdict.outcome;
+        r->changed += before != t->verdict.outcome;
     }
     return rc;
 }
 
 static int rescore_lines(struct rescoring *r, struct lines *from, struct err *e)
 {
-    uint64_t at = 0;
-    for (uint32_t number = 1;; number++) {
-        struct str line;
-        enum line_found found;
-        int rc = lines_next(from, &at, &line, &found, e);
-        if (rc != 0 || found == LINE_NONE) {
-            return rc;
-        }
-        if (found == LINE_TORN) {
-            return err_at(e, ERR_INPUT, lines_name(from), number, 0, RUN_CUT_OFF);
-        }
-        rc = rescore_line(r, lines_name(from), number, line, e);
-        if (rc != 0) {
-            return rc;
-        }
+    struct trial_lines l = {.from = from, .scratch = r->scratch};
+    int rc = trial_lines_next(&l, e);
+    while (rc == 0 && l.found == LINE_WHOLE) {
+        rc = rescore_line(r, &l.trial, e);
+        rc = rc != 0 ? rc : trial_lines_next(&l, e);
     }
+    return rc;
 }
 
 /* Writes the new results beside the old ones, which they replace when all went well. */
@@ -362,15 +342,16 @@ static int rescore(struct rescoring *r, struct err *e)
                       "the run is not finished: expected a results.jsonl in it");
     }
     int rc = lines_open(path, &from, e);
-    rc = rc != 0 ? rc : file_writer_open(path, &r->to, e);
+    if (rc != 0) {
+        return rc;
+    }
+    report_read_from(report, from);
+    rc = file_writer_open(path, &r->to, e);
     if (rc == 0) {
         rc = rescore_lines(r, from, e);
-        report_read_from(report, from);
         rc = rc != 0 ? rc : report_check_twice(report, false, e);
         int closed = file_writer_close(r->to, rc == 0, rc == 0 ? e : NULL);
         rc = rc != 0 ? rc : closed;
-    } else {
-        lines_free(from);
     }
     rc = rc != 0 ? rc : lines_open(path, &from, e);
     if (rc == 0) {

@@ -79,23 +79,23 @@ static void add_cost(struct buf *out, int64_t nano, struct str currency)
 }
 
 /* Amounts of several currencies have no sum: each stands for itself. */
-static void add_costs(struct buf *out, const struct eval_cost *costs, size_t n)
+static void add_costs(struct buf *out, const struct eval_costs *costs)
 {
-    if (n == 1) {
-        add_cost(out, costs[0].nano, costs[0].currency);
+    if (costs->n == 1) {
+        add_cost(out, costs->of[0].nano, costs->of[0].currency);
         return;
     }
     add_cost(out, -1, (struct str){NULL, 0});
-    if (n == 0) {
+    if (costs->n == 0) {
         return;
     }
     json_key(out, "costs");
     buf_char(out, '{');
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < costs->n; i++) {
         json_next(out);
-        json_add_string(out, costs[i].currency);
+        json_add_string(out, costs->of[i].currency);
         buf_char(out, ':');
-        buf_int(out, costs[i].nano);
+        buf_int(out, costs->of[i].nano);
     }
     buf_char(out, '}');
 }
@@ -105,13 +105,7 @@ static void add_place(struct buf *out, const struct eval_trial *t)
 {
     json_put_text(out, "set", str_of(t->set));
     json_put_int(out, "line", t->line);
-    json_key(out, "tags");
-    buf_char(out, '[');
-    for (size_t i = 0; i < t->n_tags; i++) {
-        json_next(out);
-        json_add_string(out, t->tags[i]);
-    }
-    buf_char(out, ']');
+    json_put_texts(out, "tags", t->tags, t->n_tags);
     json_put_known(out, "expected_calls", t->expected_calls);
     if (t->cassette.n > 0) {
         json_put_text(out, "cassette", t->cassette);
@@ -191,12 +185,12 @@ void eval_summary_json(struct buf *out, const struct eval_summary *s)
     json_put_int(out, "steps", s->steps);
     json_put_int(out, "calls", s->calls);
     usage_put(out, &s->usage);
-    add_costs(out, s->costs, s->n_costs);
+    add_costs(out, &s->costs);
     if (s->judged > 0) {
         json_key(out, "judge");
         buf_char(out, '{');
         json_put_int(out, "asked", s->judged);
-        add_costs(out, s->judge_costs, s->n_judge_costs);
+        add_costs(out, &s->judge_costs);
         buf_char(out, '}');
     }
     json_put_known(out, "p50_latency_ms", s->p50_latency_ms);

@@ -9,10 +9,13 @@ enum { EVAL_TRIALS_MAX = 1000000 };
 
 enum { EVAL_CURRENCIES_MAX = 8 };
 
-/* What was spent in one currency. */
-struct eval_cost {
-    struct str currency;
-    int64_t nano;
+/* What was spent, by currency in the order of their names: amounts of two have no sum. */
+struct eval_costs {
+    struct eval_cost {
+        struct str currency;
+        int64_t nano;
+    } of[EVAL_CURRENCIES_MAX];
+    size_t n; /* 0 = unpriced */
 };
 
 /* ---- a trial ---- */
@@ -120,13 +123,9 @@ struct eval_summary {
     struct ratio tool_selection, precision, recall, f1, arguments, trajectory;
     /* Of all trials that ran; -1 where one that was scored does not know it, or none ran. */
     struct usage usage;
-    /* Likewise; one for each currency, in the order of their names: amounts of two currencies have
-     * no sum. n_costs 0 = unpriced. */
-    struct eval_cost costs[EVAL_CURRENCIES_MAX];
-    size_t n_costs;
-    int64_t judged; /* rubrics that judges were asked about, in all trials */
-    struct eval_cost judge_costs[EVAL_CURRENCIES_MAX]; /* likewise, beside the costs above */
-    size_t n_judge_costs;
+    struct eval_costs costs;       /* likewise */
+    int64_t judged;                /* rubrics that judges were asked about, in all trials */
+    struct eval_costs judge_costs; /* beside the costs above */
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
 };

@@ -3,6 +3,7 @@
 #define EVALS_RESUME_H
 
 #include "kernel/core/replay.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/tools.h"
 

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "evals/rig_int.h"
+#include "kernel/base/date.h"
 #include "kernel/base/hash.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 /* An estimate of the limiter's is made good. */
@@ -256,7 +258,7 @@ static int build(struct rig *r, struct loop *loop, struct err *e)
     } else {
         configure(r);
     }
-    if (!time_parse(r->config.started_at, &r->started_at_ms)) {
+    if (!date_parse(r->config.started_at, &r->started_at_ms)) {
         const char *file = r->options.resume != NULL ? r->options.resume->path : r->options.path;
         return err_set(e, ERR_INPUT, "%s: started_at is no time like %s", file, EPOCH_TEXT);
     }

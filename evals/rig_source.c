@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "evals/rig_int.h"
+#include "kernel/base/date.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 bool eval_is_live(enum eval_source s)
 {
@@ -43,7 +46,7 @@ static void live_identity(struct rig *r)
     /* at most 2^53, so that every JSON reader keeps it */
     r->config.seed = r->options.seed != 0 ? r->options.seed : random_u64() >> 11;
     r->config.run = run_id(r, random_u64());
-    r->config.started_at = time_text(r->arena, clock_unix_ms());
+    r->config.started_at = date_text(r->arena, clock_unix_ms());
 }
 
 static int load_script(struct rig *r, struct err *e)

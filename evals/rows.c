@@ -138,12 +138,6 @@ void report_make_rows(struct eval_report *r, size_t n)
     }
 }
 
-struct eval_row *report_add_row(struct eval_report *r)
-{
-    r->rows = mem_room(r->rows, r->n, &r->pool->rows_room, sizeof *r->rows);
-    return &r->rows[r->n++];
-}
-
 void report_close_rows(struct eval_report *r)
 {
     size_t n = 0;
@@ -263,6 +257,18 @@ void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct s
                              .status = (uint8_t)x->status,
                              .trace = (uint8_t)trace,
                              .told = is_told(t)};
+}
+
+int report_add_line(struct eval_report *r, const struct eval_trial *t, struct str line, uint64_t at,
+                    struct err *e)
+{
+    if (r->n == EVAL_TRIALS_MAX) {
+        return err_at(e, ERR_LIMIT, lines_name(r->details), (uint32_t)r->n + 1, 0,
+                      "more than %d trials in one run", EVAL_TRIALS_MAX);
+    }
+    r->rows = mem_room(r->rows, r->n, &r->pool->rows_room, sizeof *r->rows);
+    report_fill_row(r, t, line, at, &r->rows[r->n++]);
+    return 0;
 }
 
 bool eval_row_ran(const struct eval_row *r)

@@ -10,13 +10,14 @@ struct eval_report *report_new(const char *out);
 
 /* Makes it n rows that did not come to their end. Once, before any other row. */
 void report_make_rows(struct eval_report *r, size_t n);
-/* One more row behind the others; valid until the next. */
-struct eval_row *report_add_row(struct eval_report *r);
 
 /* What stays of a trial whose line (without its newline) begins at byte `at`; texts are kept once a
  * report. */
 void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct str line,
                      uint64_t at, struct eval_row *out);
+/* The same as one more row, of the next line of its file. ERR_LIMIT: more than EVAL_TRIALS_MAX. */
+int report_add_line(struct eval_report *r, const struct eval_trial *t, struct str line, uint64_t at,
+                    struct err *e) MUST_CHECK;
 
 /* Leaves out the rows of trials that did not come to their end, and gives back what memory is
  * spare. */

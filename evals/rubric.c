@@ -11,6 +11,7 @@
 #include "evals/rig_int.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 enum { TRIES_MAX = 2, SECONDS_MAX = 600, TOKENS_MAX = 1000000000, SHOWN_CHARS = 120 };

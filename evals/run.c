@@ -5,7 +5,9 @@
 #include "evals/run_int.h"
 #include "evals/rundir_int.h"
 #include "evals/runs.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
+#include "kernel/drive/machine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,8 +55,7 @@ struct runner {
     int64_t spent_nano;
     struct str unpriced; /* a task whose cost in USD is not known; n 0 = none */
     size_t errors;
-    struct eval_cost costs[EVAL_CURRENCIES_MAX];
-    size_t n_costs;
+    struct eval_costs costs; /* that are known; what there is no room for is left out */
     int code;
     struct err error;
 };
@@ -117,21 +118,33 @@ static bool is_usd(struct str currency)
 }
 
 /* What counts for the budget: the trial's cost and its judge's. */
-static void count_cost(struct runner *r, const struct eval_trial *t)
+static void count_spent(struct runner *r, const struct eval_row *t)
 {
-    const struct eval_judged *j = &t->judged;
-    int64_t nano = t->result.cost_nano;
-    bool usd = is_usd(t->result.currency) && (j->asked == 0 || is_usd(j->currency));
-    if (j->asked > 0) {
+    const struct eval_row_judge *j = t->judge;
+    int64_t nano = t->cost_nano;
+    bool usd = is_usd(t->shared->currency) && (j == NULL || is_usd(j->currency));
+    if (j != NULL) {
         nano = nano < 0 || j->cost_nano < 0 ? -1 : plus(nano, j->cost_nano);
     }
-    if (!eval_ran(t)) {
+    if (!eval_row_ran(t)) {
         return;
     }
     if (nano >= 0 && usd) {
         r->spent_nano = plus(r->spent_nano, nano);
     } else if (r->unpriced.n == 0) {
-        r->unpriced = arena_str(r->report->arena, t->task);
+        r->unpriced = t->task;
+    }
+}
+
+/* What progress tells of costs. */
+static void count_costs(struct runner *r, const struct eval_row *t)
+{
+    const struct eval_row_judge *j = t->judge;
+    if (t->cost_nano >= 0) {
+        (void)eval_cost_add(&r->costs, t->shared->currency, t->cost_nano);
+    }
+    if (j != NULL && j->cost_nano >= 0) {
+        (void)eval_cost_add(&r->costs, j->currency, j->cost_nano);
     }
 }
 
@@ -161,42 +174,13 @@ static void check_budget(struct runner *r)
     buf_free(&text);
 }
 
-/* Currencies beyond what there is room for are left out. */
-static void add_cost(struct runner *r, int64_t nano, struct str of)
+static void tell_progress(const struct runner *r)
 {
-    struct str currency = of.n == 0 ? STR("USD") : of;
-    size_t i = 0;
-    while (i < r->n_costs && !str_eq(r->costs[i].currency, currency)) {
-        i++;
-    }
-    if (nano < 0 || i == EVAL_CURRENCIES_MAX) {
-        return;
-    }
-    if (i == r->n_costs) {
-        r->costs[r->n_costs++] = (struct eval_cost){arena_str(r->report->arena, currency), 0};
-    }
-    r->costs[i].nano += nano < INT64_MAX - r->costs[i].nano ? nano : 0;
-}
-
-/* What progress tells of costs. */
-static void sum_cost(struct runner *r, const struct eval_trial *t)
-{
-    add_cost(r, t->result.cost_nano, t->result.currency);
-    if (t->judged.asked > 0) {
-        add_cost(r, t->judged.cost_nano, t->judged.currency);
-    }
-}
-
-static void tell_progress(struct runner *r, const struct eval_trial *t)
-{
-    sum_cost(r, t);
-    r->errors += t->verdict.outcome == EVAL_ERROR ? 1 : 0;
     struct eval_progress p = {.done = r->done,
                               .total = r->plan.n,
                               .kept = r->kept,
                               .errors = r->errors,
-                              .costs = r->costs,
-                              .n_costs = r->n_costs};
+                              .costs = &r->costs};
     if (r->o->progress != NULL) {
         r->o->progress(r->o->ctx, &p);
     }
@@ -207,6 +191,7 @@ static void tell_progress(struct runner *r, const struct eval_trial *t)
 static void keep(struct job *job)
 {
     struct runner *r = job->r;
+    struct eval_row *row = &r->report->rows[job->item];
     struct eval_trial t;
     struct err e = {0};
     arena_clear(r->scratch);
@@ -214,7 +199,7 @@ static void keep(struct job *job)
     job->trial = NULL;
     r->n_running--;
     if (rc == 0 && t.verdict.outcome != EVAL_NONE) {
-        rc = journal_trial(r, &t, &r->report->rows[job->item], &e);
+        rc = journal_trial(r, &t, row, &e);
     }
     if (rc != 0) {
         broken(r, rc, &e);
@@ -223,10 +208,12 @@ static void keep(struct job *job)
         return;
     }
     r->done++;
-    count_cost(r, &t);
-    check_budget(r);
+    r->errors += t.verdict.outcome == EVAL_ERROR ? 1 : 0;
     r->report->recorded += t.recorded ? 1 : 0;
-    tell_progress(r, &t);
+    count_spent(r, row);
+    count_costs(r, row);
+    check_budget(r);
+    tell_progress(r);
 }
 
 static void on_trial(void *ctx);
@@ -373,8 +360,8 @@ static int on_line(void *ctx, size_t item, const struct eval_trial *t, struct st
         row->outcome = EVAL_NONE; /* it is run again */
     }
     r->left -= is_settled(r, item) ? 1 : 0;
-    count_cost(r, t);
-    sum_cost(r, t);
+    count_spent(r, row);
+    count_costs(r, row);
     return 0;
 }
 

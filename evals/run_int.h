@@ -33,6 +33,10 @@ int64_t expected_calls(const struct golden_expect *x);
 
 /* ---- summary.c ---- */
 
+/* Adds to what was spent in a currency, whose name is kept. False where there are too many of them,
+ * or where the sum is more than there are numbers for: it is then left as it is. */
+bool eval_cost_add(struct eval_costs *costs, struct str currency, int64_t nano);
+
 /* Fills the report's summary and exit status from its trials. */
 void eval_sum(struct eval_report *r, int64_t allow_errors);
 #endif

@@ -4,6 +4,7 @@
 
 #include "evals/plan_int.h"
 #include "evals/runs.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 enum { MANIFEST_BYTES_MAX = 16 << 20 };
@@ -65,9 +66,6 @@ int run_open(const char *dir, struct run_data **out, struct err *e) MUST_CHECK;
 
 /* The path of its set of this name; NULL = it has none. */
 const char *run_set_path(const struct run_data *d, const char *name);
-
-/* What is said of results whose last line is torn. */
-#define RUN_CUT_OFF "the last line is cut off; the whole ones are in trials.jsonl beside it"
 
 /* ---- merge_check.c ---- */
 

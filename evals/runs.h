@@ -20,10 +20,9 @@ struct run_data {
     int64_t planned;       /* trials */
     int64_t shard, shards; /* 0 = the whole run */
     bool fake;             /* its models were scripts */
-    bool journal;   /* trials.jsonl was read, in the order of finishing: results.jsonl is not there,
-                       as the run was cut off */
-    bool torn;      /* its last line was cut off and is left out */
-    uint64_t bytes; /* of the whole lines of the file that was read: behind them is the torn one */
+    bool journal; /* trials.jsonl was read, in the order of finishing: results.jsonl is not there,
+                     as the run was cut off */
+    bool torn;    /* its last line was cut off and is left out */
 };
 
 /* Reads the run at `dir`: the manifest, then results.jsonl, or what trials.jsonl holds where the

@@ -86,25 +86,22 @@ static void add_amounts(struct eval_summary *s, const struct eval_row *t, bool s
     add_amount(&s->calls, t->calls, scored);
 }
 
-/* Adds to what was spent in a currency. False where there are too many of them, or where the sum is
- * more than there are numbers for. */
-static bool add_cost(struct eval_cost costs[EVAL_CURRENCIES_MAX], size_t *n, struct str currency,
-                     int64_t nano)
+bool eval_cost_add(struct eval_costs *costs, struct str currency, int64_t nano)
 {
-    size_t at = 0;
-    while (at < *n && str_cmp(costs[at].currency, currency) < 0) {
-        at++;
+    struct eval_cost *c = costs->of, *end = c + costs->n;
+    while (c < end && str_cmp(c->currency, currency) < 0) {
+        c++;
     }
-    if (at == *n || !str_eq(costs[at].currency, currency)) {
-        if (*n == EVAL_CURRENCIES_MAX) {
+    if (c == end || !str_eq(c->currency, currency)) {
+        if (costs->n == EVAL_CURRENCIES_MAX) {
             return false;
         }
-        memmove(&costs[at + 1], &costs[at], (*n - at) * sizeof costs[0]);
-        costs[at] = (struct eval_cost){currency, 0};
-        ++*n;
+        memmove(c + 1, c, (size_t)(end - c) * sizeof *c);
+        *c = (struct eval_cost){currency, 0};
+        costs->n++;
     }
-    bool fits = nano <= INT64_MAX - costs[at].nano;
-    costs[at].nano += fits ? nano : 0;
+    bool fits = nano <= INT64_MAX - c->nano;
+    c->nano += fits ? nano : 0;
     return fits;
 }
 
@@ -118,10 +115,10 @@ static void sum_judges(const struct eval_report *r, struct eval_summary *s)
             continue;
         }
         s->judged += j->asked;
-        known = known && j->cost_nano >= 0 &&
-                add_cost(s->judge_costs, &s->n_judge_costs, j->currency, j->cost_nano);
+        known =
+            known && j->cost_nano >= 0 && eval_cost_add(&s->judge_costs, j->currency, j->cost_nano);
     }
-    s->n_judge_costs = known ? s->n_judge_costs : 0;
+    s->judge_costs.n = known ? s->judge_costs.n : 0;
 }
 
 /* One unknown cost makes all of it unknown, as for the other amounts. */
@@ -134,8 +131,8 @@ static void sum_costs(const struct eval_report *r, struct eval_summary *s)
         if (!eval_row_ran(t) || (nano < 0 && any_scored && !eval_row_scored(t))) {
             continue;
         }
-        if (nano < 0 || !add_cost(s->costs, &s->n_costs, t->shared->currency, nano)) {
-            s->n_costs = 0;
+        if (nano < 0 || !eval_cost_add(&s->costs, t->shared->currency, nano)) {
+            s->costs.n = 0;
             return;
         }
     }

@@ -22,13 +22,7 @@ void verdict_request(struct buf *out, const struct golden_task *task, struct str
                      struct str rubric)
 {
     buf_char(out, '{');
-    json_key(out, "task");
-    buf_char(out, '[');
-    for (size_t i = 0; i < task->n_turns; i++) {
-        json_next(out);
-        json_add_string(out, task->turns[i]);
-    }
-    buf_char(out, ']');
+    json_put_texts(out, "task", task->turns, task->n_turns);
     json_put_text(out, "answer", answer);
     json_put_text(out, "rubric", rubric);
     buf_char(out, '}');

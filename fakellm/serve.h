@@ -11,7 +11,7 @@
 #include "cassettes/player.h"
 #include "cassettes/recorder.h"
 #include "kernel/drive/child.h"
-#include "kernel/drive/endpoint.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/server.h"
 
 enum serve_source {

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include "fakellm/serve_int.h"
+#include "kernel/base/date.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
+#include "kernel/drive/machine.h"
 
 /* What a folder's files end with. */
 static const char *ending_of(enum serve_source source)
@@ -174,7 +176,7 @@ static int open_recorder(struct session *s, const char *path, struct err *e)
         .overwrite = v->options.mode == CASSETTE_ALL,
         .run = arena_printf(s->arena, "%012llx", (unsigned long long)(random_u64() >> 16)),
         .seed = random_u64() >> 11,
-        .started_at = time_text(s->arena, clock_unix_ms()),
+        .started_at = date_text(s->arena, clock_unix_ms()),
         .rules = v->options.rules,
         .after = s->cassette,
         .sched = s->sched,
@@ -328,11 +330,9 @@ static bool is_hop_by_hop(struct str name, const struct http_header *headers, si
     for (size_t i = 0; i < n; i++) {
         struct str rest = headers[i].value;
         while (str_is_nocase(headers[i].name, "connection") && rest.n > 0) {
-            size_t comma = str_find(rest, STR(","));
-            if (str_cmp_nocase(str_trim(str_slice(rest, 0, comma)), name) == 0) {
+            if (str_cmp_nocase(str_trim(str_cut(&rest, ',')), name) == 0) {
                 return true;
             }
-            rest = comma == SIZE_MAX ? STR("") : str_slice(rest, comma + 1, rest.n);
         }
     }
     return false;

@@ -1,7 +1,8 @@
 #include "fakellm/fake.h"
-#include "goldens/golden_int.h"
+#include "goldens/check_int.h"
 #include "kernel/base/text.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void golden_tell(const struct golden_report *r, uint32_t line, uint32_t column,
@@ -162,6 +163,47 @@ static void check_prompt(const struct golden_report *r, const struct golden_task
     }
 }
 
+/* Looks at a script once where tasks in a row name it. */
+static void check_script(const struct golden_report *r, struct golden_lint *lint,
+                         const struct golden_task *t)
+{
+    if (t->fake != NULL && !str_is(buf_str(&lint->script), t->fake)) {
+        golden_check_script(r, t->fake, t->fake_at);
+        buf_clear(&lint->script);
+        buf_addz(&lint->script, t->fake);
+    }
+}
+
+void golden_lint_file(struct golden_lint *lint, const char *path)
+{
+    golden_lines_free(lint->lines);
+    lint->lines = golden_lines_read(path);
+    lint->files = mem_room(lint->files, lint->n_files, &lint->cap_files, sizeof *lint->files);
+    lint->files[lint->n_files++] = (struct lint_file){path, lint->comments.bytes.n};
+}
+
+void golden_lint_task(struct golden_loaded *l, const struct golden_task *t)
+{
+    struct golden_lint *lint = l->lint;
+    const struct golden_report r = {golden_queue_add, &lint->tasks, t->path};
+    const struct golden_report names = {golden_queue_add, &lint->names, t->path};
+    const struct golden_report comments = {golden_queue_add, &lint->comments, t->path};
+    check_calls(&r, t);
+    check_forbidden(&r, t);
+    check_script(&r, lint, t);
+    check_prompt(&r, t);
+    check_expects(&r, t);
+    golden_check_expect(&r, t);
+    golden_check_rubric(&r, t);
+    golden_check_name(&names, t);
+    golden_check_comments(&comments, lint->lines, t);
+    golden_note_tools(l, t);
+    lint->hashes = mem_room(lint->hashes, lint->n_hashes, &lint->cap_hashes, sizeof *lint->hashes);
+    lint->hashes[lint->n_hashes++] = golden_asked(t);
+}
+
+/* ---- in order ---- */
+
 /* Hands findings on and counts the errors. */
 struct counted {
     void (*found)(void *ctx, const struct finding *f);
@@ -176,34 +218,47 @@ static void count(void *ctx, const struct finding *f)
     c->found(c->ctx, f);
 }
 
-void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
-                  void *ctx)
+static void tell_all(const struct golden_queue *q, struct counted *c)
 {
-    const struct golden_loaded *l = (const struct golden_loaded *)s;
-    struct counted counted = {found, ctx, l->passed_over ? 1 : 0};
-    struct golden_report r = {count, &counted, s->path};
-    const char *script = NULL;
-    for (size_t i = 0; i < s->n_tasks; i++) {
-        const struct golden_task *t = &s->tasks[i];
-        r.file = t->path;
-        check_calls(&r, t);
-        check_forbidden(&r, t);
-        if (t->fake != NULL && (script == NULL || strcmp(script, t->fake) != 0)) {
-            golden_check_script(&r, t->fake, t->fake_at);
-            script = t->fake;
+    golden_queue_tell(q, 0, q->bytes.n, count, c);
+}
+
+/* Those of each file together, as often as it is included. */
+static void tell_comments(const struct golden_set *s, const struct golden_lint *lint,
+                          struct counted *c)
+{
+    const struct golden_queue *q = &lint->comments;
+    for (size_t i = 0; q->bytes.n > 0 && i < s->n_files; i++) {
+        for (size_t j = 0; j < lint->n_files; j++) {
+            const struct lint_file *file = &lint->files[j];
+            if (strcmp(file->path, s->files[i]) == 0) {
+                size_t end = j + 1 < lint->n_files ? file[1].comments : q->bytes.n;
+                golden_queue_tell(q, file->comments, end, count, c);
+            }
         }
-        check_prompt(&r, t);
-        check_expects(&r, t);
-        golden_check_expect(&r, t);
-        golden_check_rubric(&r, t);
     }
+}
+
+void golden_check(const char *path, void (*wrong)(void *ctx, const struct err *e),
+                  void (*found)(void *ctx, const struct finding *f), void *ctx)
+{
+    struct golden_lint lint = {.wrong = wrong, .ctx = ctx};
+    struct golden_loaded *l = golden_lint_open(path, &lint);
+    struct counted counted = {found, ctx, lint.passed_over ? 1 : 0};
+    const struct golden_report r = {count, &counted, path};
+    tell_all(&lint.tasks, &counted);
     golden_check_judges(&r, l);
-    golden_check_comments(&r, s);
-    golden_check_set(&r, s, counted.errors == 0);
-    const struct golden_tools *t = l->first_tools;
-    for (; t != NULL; t = t->next_used) {
-        if (!t->broken) {
-            toolset_check(t->set, found, ctx);
-        }
-    }
+    tell_comments(&l->set, &lint, &counted);
+    tell_all(&lint.names, &counted);
+    golden_check_set(&r, l, counted.errors == 0);
+    tell_all(&lint.tools, &counted);
+    golden_free(&l->set);
+    golden_queue_free(&lint.tasks);
+    golden_queue_free(&lint.comments);
+    golden_queue_free(&lint.names);
+    golden_queue_free(&lint.tools);
+    golden_lines_free(lint.lines);
+    buf_free(&lint.script);
+    free(lint.files);
+    free(lint.hashes);
 }

@@ -1,6 +1,6 @@
 /* Doubts about a set as a whole: tasks that stand there twice, tools that nobody expects, ids that
  * some systems cannot have as file names. */
-#include "goldens/golden_int.h"
+#include "goldens/check_int.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
 
@@ -25,7 +25,7 @@ static bool is_device(struct str id)
     return port && stem.p[3] >= '1' && stem.p[3] <= '9';
 }
 
-static void check_name(const struct golden_report *r, const struct golden_task *t)
+void golden_check_name(const struct golden_report *r, const struct golden_task *t)
 {
     const char *why = is_device(t->id)             ? "Windows keeps this name for a device"
                       : str_ends(t->id, ".")       ? "Windows drops a dot at the end"
@@ -43,13 +43,13 @@ static void check_name(const struct golden_report *r, const struct golden_task *
 /* ---- twins ---- */
 
 struct twin {
-    const struct golden_task *task;
-    uint64_t hash; /* of what the user says */
+    uint64_t hash;
+    size_t task;
 };
 
-static uint64_t hash_turns(const struct golden_task *t)
+uint64_t golden_asked(const struct golden_task *t)
 {
-    uint64_t hash = 0;
+    uint64_t hash = hash64(0, t->system);
     for (size_t i = 0; i < t->n_turns; i++) {
         hash = hash64(hash, t->turns[i]);
     }
@@ -60,9 +60,7 @@ static int by_hash(const void *a, const void *b)
 {
     const struct twin *x = a;
     const struct twin *y = b;
-    return x->hash != y->hash   ? (x->hash < y->hash ? -1 : 1)
-           : x->task != y->task ? (x->task < y->task ? -1 : 1)
-                                : 0;
+    return x->hash != y->hash ? (x->hash < y->hash ? -1 : 1) : x->task < y->task ? -1 : 1;
 }
 
 static bool same_value(const struct val *a, const struct val *b)
@@ -81,96 +79,108 @@ static bool same_task(const struct golden_task *a, const struct golden_task *b)
     return same;
 }
 
-/* Each task that is another once more is told once, with the nearest one before it. */
-static void check_twins(const struct golden_report *r, const struct golden_set *s)
+/* Whether only their texts can tell. Tasks that list tools themselves are never the same. */
+static bool may_be_same(const struct golden_set *s, struct twin a, struct twin b)
 {
+    const struct toolset *tools = golden_entry(s, a.task).tools;
+    return a.hash == b.hash && tools != NULL && tools == golden_entry(s, b.task).tools;
+}
+
+static struct golden_task *load(struct golden_loaded *l, size_t i)
+{
+    struct golden_task *t = NULL;
+    struct err e;
+    if (golden_task_load(&l->set, i, &t, &e) != 0) {
+        l->lint->wrong(l->lint->ctx, &e);
+        return NULL;
+    }
+    return t;
+}
+
+static void check_twin(const struct golden_report *r, const struct golden_task *a,
+                       const struct golden_task *b)
+{
+    struct golden_report here = {r->found, r->ctx, b->path};
+    struct buf message = {0};
+    if (same_task(a, b)) {
+        buf_fmt(&message,
+                "the task \"%.*s\" asks and expects the same as \"%.*s\" (line %u); leave one "
+                "out, or use `trials` to run it more often",
+                STR_FMT(b->id), STR_FMT(a->id), a->line);
+        golden_tell(&here, b->line, b->column, FINDING_WARNING, "duplicate_task", &message);
+    }
+}
+
+/* Each task that is another once more is told once, with the nearest one before it. */
+static void check_twins(const struct golden_report *r, struct golden_loaded *l)
+{
+    size_t n = l->lint->n_hashes;
     struct arena *scratch = arena_new();
-    struct twin *order = arena_array(scratch, s->n_tasks, sizeof *order);
-    for (size_t i = 0; i < s->n_tasks; i++) {
-        order[i] = (struct twin){&s->tasks[i], hash_turns(&s->tasks[i])};
+    struct twin *order = arena_array(scratch, n, sizeof *order);
+    struct golden_task *before = NULL; /* the one at i - 1, where it has been loaded */
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (struct twin){l->lint->hashes[i], i};
     }
-    if (s->n_tasks > 0) {
-        qsort(order, s->n_tasks, sizeof *order, by_hash);
+    if (n > 0) {
+        qsort(order, n, sizeof *order, by_hash);
     }
-    for (size_t i = 1; i < s->n_tasks; i++) {
-        const struct golden_task *a = order[i - 1].task;
-        const struct golden_task *b = order[i].task;
-        if (order[i].hash == order[i - 1].hash && same_task(a, b)) {
-            struct golden_report here = {r->found, r->ctx, b->path};
-            struct buf message = {0};
-            buf_fmt(&message,
-                    "the task \"%.*s\" asks and expects the same as \"%.*s\" (line %u); leave one "
-                    "out, or use `trials` to run it more often",
-                    STR_FMT(b->id), STR_FMT(a->id), a->line);
-            golden_tell(&here, b->line, b->column, FINDING_WARNING, "duplicate_task", &message);
+    for (size_t i = 1; i < n; i++) {
+        struct golden_task *t = NULL;
+        if (may_be_same(&l->set, order[i - 1], order[i])) {
+            before = before != NULL ? before : load(l, order[i - 1].task);
+            t = load(l, order[i].task);
         }
+        if (before != NULL && t != NULL) {
+            check_twin(r, before, t);
+        }
+        golden_task_free(before);
+        before = t;
     }
+    golden_task_free(before);
     arena_free(scratch);
 }
 
 /* ---- tools ---- */
 
-/* A use of a toolset by a task. */
-struct use {
-    const struct toolset *tools;
-    const struct golden_task *task;
-};
-
-static int by_tools(const void *a, const void *b)
-{
-    const struct use *x = a;
-    const struct use *y = b;
-    return x->tools != y->tools ? (x->tools < y->tools ? -1 : 1)
-           : x->task != y->task ? (x->task < y->task ? -1 : 1)
-                                : 0;
-}
-
-/* The first use of a toolset, n where there is none. */
-static size_t first_use(const struct use *uses, size_t n, const struct toolset *tools)
-{
-    size_t low = 0;
-    for (size_t high = n; low < high;) {
-        size_t mid = low + (high - low) / 2;
-        if (uses[mid].tools < tools) {
-            low = mid + 1;
-        } else {
-            high = mid;
-        }
-    }
-    return low < n && uses[low].tools == tools ? low : n;
-}
-
-static void mark(const struct tool_spec *specs, size_t n, struct str name, bool *named)
+static void mark(struct golden_tools *used, const struct tool_spec *specs, size_t n,
+                 struct str name)
 {
     const struct tool_spec *tool = tool_find(specs, n, name);
     if (tool != NULL) {
-        named[tool - specs] = true;
+        used->named[tool - specs] = true;
     }
 }
 
-static void check_tool_file(const struct golden_report *r, const struct golden_tools *t,
-                            const struct use *uses, size_t n_uses)
+/* A tool of a file. One in a task's own list may be there to mislead. */
+void golden_note_tools(struct golden_loaded *l, const struct golden_task *t)
+{
+    const struct golden_expect *x = &t->expect;
+    struct golden_tools *used = l->shared;
+    if (used == NULL || used->path == NULL) {
+        return;
+    }
+    size_t n = 0;
+    const struct tool_spec *specs = toolset_specs(used->set, &n);
+    if (used->named == NULL) {
+        used->named = arena_array(l->set.arena, n, sizeof *used->named);
+    }
+    used->calls = used->calls || x->n_calls > 0;
+    for (size_t i = 0; i < x->n_calls; i++) {
+        mark(used, specs, n, x->calls[i].name);
+    }
+    for (size_t i = 0; i < x->n_forbid; i++) {
+        mark(used, specs, n, x->forbid[i]);
+    }
+}
+
+static void check_tool_file(const struct golden_report *r, const struct golden_tools *t)
 {
     size_t n = 0;
     const struct tool_spec *specs = toolset_specs(t->set, &n);
-    struct arena *scratch = arena_new();
-    bool *named = arena_array(scratch, n, sizeof *named);
-    bool calls = false;
-    size_t i = first_use(uses, n_uses, t->set);
-    for (; i < n_uses && uses[i].tools == t->set; i++) {
-        const struct golden_expect *x = &uses[i].task->expect;
-        calls = calls || x->n_calls > 0;
-        for (size_t j = 0; j < x->n_calls; j++) {
-            mark(specs, n, x->calls[j].name, named);
-        }
-        for (size_t j = 0; j < x->n_forbid; j++) {
-            mark(specs, n, x->forbid[j], named);
-        }
-    }
     struct buf names = {0};
     uint32_t line = 0;
-    for (i = 0; calls && i < n; i++) {
-        if (!named[i] && !specs[i].terminal) {
+    for (size_t i = 0; i < n; i++) {
+        if (!t->named[i] && !specs[i].terminal) {
             line = line == 0 ? toolset_line(t->set, specs[i].name) : line;
             buf_fmt(&names, "%s%.*s", names.n > 0 ? ", " : "", STR_FMT(specs[i].name));
         }
@@ -184,37 +194,14 @@ static void check_tool_file(const struct golden_report *r, const struct golden_t
         golden_tell(&here, line, line == 0 ? 0 : 1, FINDING_WARNING, "unused_tool", &message);
     }
     buf_free(&names);
-    arena_free(scratch);
 }
 
-/* A tool of a file. One in a task's own list may be there to mislead. */
-static void check_tools(const struct golden_report *r, const struct golden_set *s)
+void golden_check_set(const struct golden_report *r, struct golden_loaded *l, bool all_right)
 {
-    struct arena *scratch = arena_new();
-    struct use *uses = arena_array(scratch, s->n_tasks, sizeof *uses);
-    for (size_t i = 0; i < s->n_tasks; i++) {
-        uses[i] = (struct use){s->tasks[i].tools, &s->tasks[i]};
-    }
-    if (s->n_tasks > 0) {
-        qsort(uses, s->n_tasks, sizeof *uses, by_tools);
-    }
-    const struct golden_tools *t = ((const struct golden_loaded *)s)->first_tools;
-    for (; t != NULL; t = t->next_used) {
-        if (!t->broken && t->path != NULL) {
-            check_tool_file(r, t, uses, s->n_tasks);
+    check_twins(r, l);
+    for (const struct golden_tools *t = l->first_tools; all_right && t != NULL; t = t->next_used) {
+        if (!t->broken && t->calls) {
+            check_tool_file(r, t);
         }
-    }
-    arena_free(scratch);
-}
-
-void golden_check_set(const struct golden_report *r, const struct golden_set *s, bool all_right)
-{
-    for (size_t i = 0; i < s->n_tasks; i++) {
-        struct golden_report here = {r->found, r->ctx, s->tasks[i].path};
-        check_name(&here, &s->tasks[i]);
-    }
-    check_twins(r, s);
-    if (all_right) {
-        check_tools(r, s);
     }
 }

@@ -131,16 +131,12 @@ struct golden_entry {
 };
 struct golden_entry golden_entry(const struct golden_set *s, size_t i);
 
-/* golden_load for checking: goes on behind a mistake in a task, each to `wrong`. The set holds the
- * tasks that are right, perhaps none. Never NULL; owned by the caller. */
-struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
-                                   void *ctx);
-
-/* Finds further doubts in a loaded set, each to `found`: a call expected of a tool that the set
- * does not offer, arguments that can never come, a missing script file, a task that expects
- * nothing, what toolset_check finds. */
-void golden_check(const struct golden_set *s, void (*found)(void *ctx, const struct finding *f),
-                  void *ctx);
+/* Checks the set at `path`, task by task. Every mistake goes to `wrong` as golden_load would say
+ * it, the first of each task; then to `found` the doubts in the tasks that are right: a call
+ * expected of a tool that the set does not offer, arguments that can never come, a missing script
+ * file, a task that expects nothing, what toolset_check finds. */
+void golden_check(const char *path, void (*wrong)(void *ctx, const struct err *e),
+                  void (*found)(void *ctx, const struct finding *f), void *ctx);
 
 /* What a judge said of an answer. */
 struct golden_verdict {

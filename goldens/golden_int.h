@@ -33,12 +33,10 @@ struct golden_loaded {
     struct golden_answer *answers; /* every check made, for freeing */
     struct golden_opened *opened;  /* NULL: all tasks stay in memory */
     struct toolset *own_tools;     /* where it is opened: of the task that is being loaded */
+    struct golden_tools *shared;   /* the tools of the task loaded last; NULL = its own */
     struct golden_judge *judge;    /* of the file that is being loaded; NULL = none */
     struct judge_link *judges;     /* all of them, the last one first */
-    /* Where mistakes in tasks go, so that loading goes on; NULL: it ends with the first. */
-    void (*wrong)(void *ctx, const struct err *e);
-    void *wrong_ctx;
-    bool passed_over; /* a task had a mistake, and is not in the set */
+    struct golden_lint *lint;      /* it is checked: loading goes on behind a mistake */
 };
 
 /* A judge that a file names. */
@@ -61,6 +59,8 @@ struct golden_tools {
     const struct val *list; /* likewise; both NULL = no tools */
     struct toolset *set;
     bool broken; /* it could not be loaded, which has been told */
+    bool calls;  /* where it is checked: a task that names the file expects a call, */
+    bool *named; /* and whether a task names each of its tools; NULL = not even the file */
 };
 
 /* Loads the task written at v. Where the set is opened, nothing of it but the tools that it shares
@@ -152,15 +152,8 @@ void golden_check_judges(const struct golden_report *r, const struct golden_load
 /* Finds what is wrong with the script at `path`, which is named at `at`. */
 void golden_check_script(const struct golden_report *r, const char *path, const struct val *at);
 
-/* Finds texts of tasks that end where a comment begins: `prompt: Order #123`. */
-void golden_check_comments(const struct golden_report *r, const struct golden_set *s);
-
 /* Whether a regular expression is written as in JavaScript, `/x/i`; then says so. */
 bool golden_check_slashes(const struct golden_report *r, const struct val *at, struct str regex);
-
-/* Finds doubts about a set as a whole; the file of `r` does not count. all_right: nothing in it is
- * an error, so that what no task names is not what a mistake has left out. */
-void golden_check_set(const struct golden_report *r, const struct golden_set *s, bool all_right);
 
 /* Calls found(ctx, number) for each number in a text for people: digits with thousands separators,
  * a decimal part, an exponent, a minus sign (also U+2212, also before a currency sign). A number

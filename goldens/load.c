@@ -1,4 +1,4 @@
-#include "goldens/golden_int.h"
+#include "goldens/check_int.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml.h"
@@ -117,6 +117,15 @@ static struct golden_tools *find_toolset(struct golden_loaded *l, const struct g
     return have;
 }
 
+/* Where the set is checked, notes the doubts about tools that load. Returns rc. */
+static int check_tools(struct golden_loaded *l, const struct toolset *t, int rc)
+{
+    if (rc == 0 && l->lint != NULL) {
+        toolset_check(t, golden_queue_add, &l->lint->tools);
+    }
+    return rc;
+}
+
 /* The toolset that v (a path, a list, or NULL for none) names, made at its first use. own: the task
  * says so itself; a list of its own goes with it where the set is opened. */
 static int get_toolset(struct golden_loaded *l, const struct val *v, bool own, struct toolset **out,
@@ -131,13 +140,15 @@ static int get_toolset(struct golden_loaded *l, const struct val *v, bool own, s
                         "expected the path of a tool file, or a list of tools, found %s",
                         val_kind_name(v->kind));
     }
+    l->shared = NULL;
     if (l->opened != NULL && own && key.list != NULL) {
         *out = l->own_tools = toolset_new();
-        return toolset_add_list(*out, l->doc, key.list, l->dir, e);
+        return check_tools(l, *out, toolset_add_list(*out, l->doc, key.list, l->dir, e));
     }
     struct golden_tools *t = find_toolset(l, &key, &bucket);
     if (t != NULL) {
         *out = t->set;
+        l->shared = t;
         return t->broken ? err_set(e, ERR_STATE, "its tools are broken") : 0;
     }
     t = arena_alloc(l->set.arena, sizeof *t);
@@ -150,7 +161,8 @@ static int get_toolset(struct golden_loaded *l, const struct val *v, bool own, s
     *(l->last_tools == NULL ? &l->first_tools : &l->last_tools->next_used) = t;
     l->last_tools = t;
     *out = t->set;
-    int rc = add_tools(l, v, t, e);
+    l->shared = t;
+    int rc = check_tools(l, t->set, add_tools(l, v, t, e));
     t->broken = rc != 0;
     return rc;
 }
@@ -372,19 +384,6 @@ static int load_defaults(struct doc d, const struct val *root, struct golden_def
     return rc != 0 ? rc : doc_int(d, v, "trials", DOC_OPTIONAL, 1, TRIALS_MAX, &out->trials, e);
 }
 
-/* Tells a mistake in the last task and takes the task away. Tools that are broken were told at the
- * first task that names them. */
-static void pass_over(struct golden_loaded *l, const struct err *e)
-{
-    struct golden_task *t = &l->set.tasks[--l->set.n_tasks];
-    l->passed_over = true;
-    if (e->code != ERR_STATE) {
-        l->wrong(l->wrong_ctx, e);
-    }
-    golden_expect_free(&t->expect);
-    *t = (struct golden_task){0};
-}
-
 /* Room for so many more tasks. */
 static int reserve(struct golden_loaded *l, const struct val *tasks, struct err *e)
 {
@@ -429,10 +428,6 @@ static int load_tasks(struct golden_loaded *l, const struct val *root, size_t fi
     }
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
         rc = golden_task_read(l, &tasks->items[i], &def, &s->tasks[s->n_tasks++], e);
-        if (rc != 0 && l->wrong != NULL) {
-            pass_over(l, e);
-            rc = 0;
-        }
     }
     return rc;
 }
@@ -633,17 +628,17 @@ int golden_open(const char *path, struct golden_set **out, struct err *e)
     return rc;
 }
 
-struct golden_set *golden_load_all(const char *path, void (*wrong)(void *ctx, const struct err *e),
-                                   void *ctx)
+struct golden_loaded *golden_lint_open(const char *path, struct golden_lint *lint)
 {
     struct golden_loaded *l = set_new(path);
     struct err e;
-    l->wrong = wrong;
-    l->wrong_ctx = ctx;
+    l->opened = golden_opened_new();
+    l->lint = lint;
     if (load_all(l, &e) != 0) {
-        wrong(ctx, &e);
+        lint->wrong(lint->ctx, &e);
     }
-    return &l->set;
+    golden_opened_end(l->opened);
+    return l;
 }
 
 void golden_tool_files(const struct golden_set *s, void (*found)(void *ctx, const char *path),

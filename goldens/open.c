@@ -1,6 +1,6 @@
 /* Opened sets: of each task a record stays in memory; what it says is put aside and read again when
  * the task is wanted. */
-#include "goldens/golden_int.h"
+#include "goldens/check_int.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/table.h"
 #include "kernel/base/val_pack.h"
@@ -357,6 +357,15 @@ static void add_record(struct golden_loaded *l, struct item item, const struct o
     l->set.n_tasks++;
 }
 
+/* Tells a mistake in a task. Tools that are broken were told at the first task that names them. */
+static void pass_over(struct golden_lint *lint, const struct err *e)
+{
+    lint->passed_over = true;
+    if (e->code != ERR_STATE) {
+        lint->wrong(lint->ctx, e);
+    }
+}
+
 int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t first,
                       const struct golden_defaults *def, struct err *e)
 {
@@ -364,6 +373,9 @@ int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t f
     int rc = 0;
     o->files = mem_room(o->files, o->n_files, &o->cap_files, sizeof *o->files);
     o->files[o->n_files++] = (struct file){l->doc.file, l->dir, *def, l->judge};
+    if (l->lint != NULL) {
+        golden_lint_file(l->lint, l->doc.file);
+    }
     for (size_t i = 0; i < tasks->count && rc == 0; i++) {
         struct own_task *own = NULL;
         struct item item = {.v = tasks->items == NULL ? NULL : &tasks->items[i]};
@@ -373,7 +385,13 @@ int golden_opened_add(struct golden_loaded *l, const struct val *tasks, size_t f
         rc = load_task(l, item, &o->files[o->n_files - 1], &own, e);
         if (rc == 0) {
             add_record(l, item, own);
+            if (l->lint != NULL) {
+                golden_lint_task(l, &own->task);
+            }
             golden_task_free(&own->task);
+        } else if (l->lint != NULL) {
+            pass_over(l->lint, e);
+            rc = 0;
         }
     }
     return rc;

@@ -29,21 +29,21 @@ void amount_add(struct buf *out, double nano, struct str currency)
     cost_add(out, whole, currency);
 }
 
-static void amounts_add(struct buf *out, const struct eval_cost *costs, size_t n)
+static void amounts_add(struct buf *out, const struct eval_costs *costs)
 {
-    buf_addz(out, n == 0 ? "unpriced" : "");
-    for (size_t i = 0; i < n; i++) {
+    buf_addz(out, costs->n == 0 ? "unpriced" : "");
+    for (size_t i = 0; i < costs->n; i++) {
         buf_addz(out, i > 0 ? " + " : "");
-        cost_add(out, costs[i].nano, costs[i].currency);
+        cost_add(out, costs->of[i].nano, costs->of[i].currency);
     }
 }
 
 void costs_add(struct buf *out, const struct eval_summary *s)
 {
-    amounts_add(out, s->costs, s->n_costs);
+    amounts_add(out, &s->costs);
     if (s->judged > 0) {
         buf_addz(out, ", judge ");
-        amounts_add(out, s->judge_costs, s->n_judge_costs);
+        amounts_add(out, &s->judge_costs);
         buf_fmt(out, " (%lld rubric%s)", (long long)s->judged, s->judged == 1 ? "" : "s");
     }
 }

@@ -1,5 +1,6 @@
 /* Files that are repaired, pruned and compared. */
 #include "cassettes/tests/rig.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 #include <stdio.h>

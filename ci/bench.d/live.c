@@ -14,10 +14,11 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
-#include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
 #include "kernel/drive/loop.h"
+#include "kernel/drive/machine.h"
 #include "kernel/drive/session.h"
 #include "kernel/drive/tools.h"
 

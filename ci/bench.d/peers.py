@@ -35,22 +35,12 @@ def promptfoo_program(build):
     arch = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
     shutil.rmtree(home, ignore_errors=True)
     os.makedirs(home)
-    for _ in range(TRIES):  # registries have bad moments
-        made = subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--omit=optional",
-                               "--omit=peer", "--prefix", home, PROMPTFOO, f"@libsql/linux-{arch}-gnu@{LIBSQL}"],
-                              capture_output=True, text=True)
-        if made.returncode == 0:
-            open(ready, "w", encoding="utf-8").close()
-            return program, ""
-    return None, f"{PROMPTFOO} is not to be had: {made.stderr.strip().splitlines()[-1:]}"
-
-
-def python_of(name, words):
-    for _ in range(TRIES):
-        python, why = environment.python_of(name, words)
-        if python is not None:
-            break
-    return python, why
+    made, why = environment.fetch(["npm", "install", "--silent", "--no-audit", "--no-fund", "--ignore-scripts", "--omit=optional",
+                                   "--omit=peer", "--prefix", home, PROMPTFOO, f"@libsql/linux-{arch}-gnu@{LIBSQL}"], TRIES)
+    if not made:
+        return None, f"{PROMPTFOO} is not to be had: {why}"
+    open(ready, "w", encoding="utf-8").close()
+    return program, ""
 
 
 class Promptfoo:
@@ -134,12 +124,12 @@ def measure(row, once, in_turn, build, assay, corpus, scratch, rounds):
         print(f"promptfoo: not measured, {why}")
     else:
         side_by_side(row, once, sets, Promptfoo(program, scratch))
-    python, why = python_of("inspect", [INSPECT])
+    python, why = environment.python_of("inspect", [INSPECT], TRIES)
     if python is None:
         print(f"inspect_ai: not measured, {why}")
     else:
         side_by_side(row, once, sets, Inspect(python, scratch))
-    python, why = python_of("bfcl", ["--no-deps", CHECKER])
+    python, why = environment.python_of("bfcl", ["--no-deps", CHECKER], TRIES)
     if python is None or not os.path.isdir(os.path.join(corpus, "bfcl")):
         print(f"BFCL's checker: not measured, {why or 'there is no corpus'}")
     else:

@@ -3,6 +3,7 @@
 #include "cli/tests/forty.h"
 #include "cli/tests/model_server.h"
 #include "cli/tests/program.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 #include <signal.h>

@@ -2,6 +2,7 @@
  * those of a run that nothing disturbed. */
 #include "ci/testing/testing.h"
 #include "evals/eval.h"
+#include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
 
 #include <stdio.h>

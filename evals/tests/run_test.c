@@ -238,7 +238,7 @@ static void missing_cassette_is_a_miss(void)
         CU_ASSERT_EQUAL(r->summary.misses, cases[i].misses);
         CU_ASSERT_EQUAL(r->summary.errors, 1);
         CU_ASSERT_EQUAL(r->summary.success.den, 0);
-        CU_ASSERT_EQUAL(r->summary.n_costs, 0);
+        CU_ASSERT_EQUAL(r->summary.costs.n, 0);
         CU_ASSERT_EQUAL(r->summary.usage.input, -1);
         CHECK_PART(get(r->out, "results.jsonl"), /* nothing was run: nothing is known */
                    "\"usage\":{\"input\":null,\"cached\":null,\"cache_write\":null,"
@@ -277,7 +277,7 @@ static void sums_are_of_what_ran(void)
     CU_ASSERT_EQUAL(r->summary.misses, 1);
     CU_ASSERT_EQUAL(r->summary.usage.input, 7);
     CU_ASSERT_EQUAL(r->summary.usage.output, 3);
-    CU_ASSERT_EQUAL(r->summary.n_costs, 0);
+    CU_ASSERT_EQUAL(r->summary.costs.n, 0);
     CU_ASSERT_EQUAL(r->exit_status, 3);
     eval_report_free(r);
     end();
@@ -685,7 +685,7 @@ static void costs_stand_by_currency(void)
         CU_ASSERT_PTR_NOT_NULL_FATAL(r);
         eval_summary_json(&json, &r->summary);
         CU_ASSERT(str_find(buf_str(&json), str_of(cases[i].json)) != SIZE_MAX);
-        CU_ASSERT_EQUAL(r->summary.n_costs, cases[i].n_costs);
+        CU_ASSERT_EQUAL(r->summary.costs.n, cases[i].n_costs);
         buf_free(&json);
         eval_report_free(r);
     }

@@ -3,7 +3,7 @@
 #include "ci/testing/testing.h"
 #include "fakellm/fake.h"
 #include "kernel/base/arena.h"
-#include "kernel/drive/endpoint.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/files.h"
 
 #include <string.h>

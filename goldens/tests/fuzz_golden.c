@@ -29,6 +29,12 @@ static void write_file(const uint8_t *data, size_t size)
     }
 }
 
+static void on_mistake(void *ctx, const struct err *e)
+{
+    ++*(size_t *)ctx;
+    assert(e->message[0] != '\0');
+}
+
 static void on_finding(void *ctx, const struct finding *f)
 {
     (void)ctx;
@@ -74,15 +80,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct golden_set *s;
     struct err e = {.code = 0};
     bool loads = false;
+    size_t mistakes = 0;
     write_file(data, size);
     if (!opened_agrees(path, &loads)) {
         abort();
     }
+    golden_check(path, on_mistake, on_finding, &mistakes);
+    assert((mistakes == 0) == loads);
     if (golden_load(path, &s, &e) != 0) {
         assert(e.message[0] != '\0');
         return 0;
     }
-    golden_check(s, on_finding, NULL);
     for (size_t i = 0; i < s->n_tasks; i++) {
         assert(s->tasks[i].id.n > 0 && s->tasks[i].trials > 0);
         judge(&s->tasks[i]);

@@ -273,6 +273,11 @@ static void cut_folder(struct buf *text, const char *dir)
     arena_free(arena);
 }
 
+static void note_mistake(void *ctx, const struct err *e)
+{
+    buf_fmt(ctx, "%u:%u %s\n", e->line, e->column, e->message);
+}
+
 static void each_planted_mistake_is_found_once(void)
 {
     struct arena *arena = arena_new();
@@ -280,18 +285,12 @@ static void each_planted_mistake_is_found_once(void)
     write_file(arena, dir, "tools.yaml", str_of(tools));
     const char *path = path_join(arena, dir, "set.yaml");
     for (size_t i = 0; i < sizeof planted / sizeof planted[0]; i++) {
-        struct golden_set *set;
-        struct err e = {0};
         struct buf found = {0};
         write_file(arena, dir, "set.yaml", arena_printf(arena, "%s%s", begin, planted[i].task));
-        int rc = golden_load(path, &set, &e);
-        CHECK_TEXT(rc == 0 ? "" : e.message, "");
-        CU_ASSERT_EQUAL_FATAL(rc, 0);
-        golden_check(set, note, &found);
+        golden_check(path, note_mistake, note, &found);
         cut_folder(&found, dir);
         CHECK_TEXT(found.p, planted[i].want);
         buf_free(&found);
-        golden_free(set);
     }
     arena_free(arena);
 }
@@ -306,8 +305,6 @@ static void tools_that_nobody_expects_are_found(void)
 {
     struct arena *arena = arena_new();
     const char *dir = testing_dir();
-    struct golden_set *set;
-    struct err e = {0};
     struct buf found = {0};
     write_file(arena, dir, "tools.yaml", str_of(tools));
     write_file(arena, dir, "set.yaml",
@@ -316,13 +313,11 @@ static void tools_that_nobody_expects_are_found(void)
                    "- {id: b, prompt: q, expect: {no_calls: true}}\n"
                    "- {id: c, prompt: q, tools: [{builtin: now}, {builtin: calculator}],"
                    " expect: {calls: {list: [now]}}}\n"));
-    CU_ASSERT_EQUAL_FATAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), 0);
-    golden_check(set, note_with_file, &found);
+    golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note_with_file, &found);
     cut_folder(&found, dir);
     CHECK_TEXT(found.p, "tools.yaml:14:1 unused_tool no task expects or forbids a call of: pay; "
                         "write tasks for them, or take them out of the file\n");
     buf_free(&found);
-    golden_free(set);
     arena_free(arena);
 }
 
@@ -331,16 +326,13 @@ static void a_set_without_tools_is_a_doubt(void)
 {
     struct arena *arena = arena_new();
     const char *dir = testing_dir();
-    struct golden_set *set;
-    struct err e = {0};
     struct buf found = {0};
     write_file(arena, dir, "set.yaml",
                STR("version: 1\nname: s\ntasks:\n"
                    "- {id: a, prompt: p, expect: {calls: {list: [x, y]}, forbid: [z]}}\n"
                    "- {id: b, prompt: q, expect: {forbid: [z]}}\n"
                    "- {id: c, prompt: q, tools: null, expect: {calls: {list: [x]}}}\n"));
-    CU_ASSERT_EQUAL_FATAL(golden_load(path_join(arena, dir, "set.yaml"), &set, &e), 0);
-    golden_check(set, note, &found);
+    golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note, &found);
     cut_folder(&found, dir);
     CHECK_TEXT(found.p,
                "4:3 warning no_tools the task \"a\" expects calls and offers no tools: only a "
@@ -348,50 +340,137 @@ static void a_set_without_tools_is_a_doubt(void)
                "6:59 error unknown_tool the task \"c\" expects a call of \"x\", a tool that it "
                "does not offer\n");
     buf_free(&found);
-    golden_free(set);
     arena_free(arena);
-}
-
-static void ignore_mistake(void *ctx, const struct err *e)
-{
-    *(size_t *)ctx += e->code != 0;
 }
 
 /* What a task with a mistake was to name is not called unused. */
 static void a_mistake_has_no_echo(void)
 {
+    static const struct {
+        const char *task;
+        const char *want;
+    } cases[] = {
+        {"- {id: b, prompt: q, expect: {forbid: pay}}\n",
+         "6:39 \"forbid\" must be a list, got a string \"pay\"\n"},
+        {"- {id: b, prompt: q, expect: {calls: {list: [pya]}}}\n",
+         "set.yaml:6:46 unknown_tool the task \"b\" expects a call of \"pya\", a tool that it does "
+         "not offer; did you mean \"pay\"?\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena *arena = arena_new();
+        const char *dir = testing_dir();
+        struct buf found = {0};
+        write_file(arena, dir, "tools.yaml", str_of(tools));
+        write_file(arena, dir, "set.yaml",
+                   arena_printf(arena,
+                                "version: 1\nname: s\ndefaults: {tools: tools.yaml}\ntasks:\n"
+                                "- {id: a, prompt: p, expect: {calls: {list: [get_order]}}}\n%s",
+                                cases[i].task));
+        golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note_with_file, &found);
+        cut_folder(&found, dir);
+        CHECK_TEXT(found.p, cases[i].want);
+        buf_free(&found);
+        arena_free(arena);
+    }
+}
+
+static void note_code(void *ctx, const struct finding *f)
+{
+    const char *slash = strrchr(f->file, '/');
+    buf_fmt(ctx, "%s:%u:%u %s\n", slash == NULL ? f->file : slash + 1, f->line, f->column, f->code);
+}
+
+static void put_prompts(struct buf *out, size_t n, size_t bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_fmt(out, "- {id: t%zu, expect: {no_calls: true}, prompt: \"%zu ", i, i);
+        for (size_t j = 0; j < bytes; j++) {
+            buf_char(out, 'x');
+        }
+        buf_addz(out, "\"}\n");
+    }
+}
+
+/* Files are looked through piece by piece, and one line may hold many texts. */
+static void a_comment_in_a_text_is_found_wherever_it_stands(void)
+{
+    static const char last[] =
+        "- {id: z, expect: {answer: {any: [\"a #1\", 'b #2', 'c']}}, prompt: "
+        "Order #7 now\n  }\n";
+    static const struct {
+        size_t n;
+        size_t bytes;
+        uint32_t line;
+    } cases[] = {{0, 0, 4}, {1, 70000, 5}, {3, 65480, 7}, {3000, 100, 3004}, {40000, 1, 40004}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct arena *arena = arena_new();
+        const char *dir = testing_dir();
+        struct buf text = {0};
+        struct buf found = {0};
+        buf_addz(&text, "version: 1\nname: s\ntasks:\n");
+        put_prompts(&text, cases[i].n, cases[i].bytes);
+        buf_addz(&text, last);
+        write_file(arena, dir, "set.yaml", buf_str(&text));
+        golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note_with_file, &found);
+        cut_folder(&found, dir);
+        CHECK_TEXT(found.p, arena_printf(arena,
+                                         "set.yaml:%u:67 comment_in_text this text ends before "
+                                         "\"#7 now\", which is a comment in YAML; put the whole "
+                                         "text in quotes\n",
+                                         cases[i].line)
+                                .p);
+        buf_free(&text);
+        buf_free(&found);
+        arena_free(arena);
+    }
+}
+
+/* Mistakes; then doubts about tasks, comments by file, ids, twins, tools in order of their use. */
+static void findings_stand_in_one_order(void)
+{
     struct arena *arena = arena_new();
     const char *dir = testing_dir();
     struct buf found = {0};
-    size_t mistakes = 0;
-    write_file(arena, dir, "tools.yaml", str_of(tools));
+    write_file(arena, dir, "two.yaml",
+               STR("version: 1\ntools:\n- name: b\n  command: [no-such-b]\n"));
+    write_file(arena, dir, "in.yaml",
+               STR("version: 1\nname: i\ndefaults: {tools: two.yaml}\ntasks:\n"
+                   "- {id: aux, prompt: p}\n- {id: i2, prompt: say #1\n  }\n"));
     write_file(arena, dir, "set.yaml",
-               STR("version: 1\nname: s\ndefaults: {tools: tools.yaml}\ntasks:\n"
-                   "- {id: a, prompt: p, expect: {calls: {list: [get_order]}}}\n"
-                   "- {id: b, prompt: q, expect: {forbid: pay}}\n"));
-    struct golden_set *set =
-        golden_load_all(path_join(arena, dir, "set.yaml"), ignore_mistake, &mistakes);
-    golden_check(set, note_with_file, &found);
-    CU_ASSERT_EQUAL(mistakes, 1);
-    CU_ASSERT_EQUAL(found.n, 0);
-    golden_free(set);
-    write_file(arena, dir, "set.yaml",
-               STR("version: 1\nname: s\ndefaults: {tools: tools.yaml}\ntasks:\n"
-                   "- {id: a, prompt: p, expect: {calls: {list: [get_order]}}}\n"
-                   "- {id: b, prompt: q, expect: {calls: {list: [pya]}}}\n"));
-    set = golden_load_all(path_join(arena, dir, "set.yaml"), ignore_mistake, &mistakes);
-    golden_check(set, note_with_file, &found);
-    cut_folder(&found, dir);
-    CHECK_TEXT(found.p,
-               "set.yaml:6:46 unknown_tool the task \"b\" expects a call of \"pya\", a tool "
-               "that it does not offer; did you mean \"pay\"?\n");
-    CU_ASSERT_EQUAL(mistakes, 1);
+               STR("version: 1\nname: s\ninclude: in.yaml\ntasks:\n"
+                   "- {id: a, prompt: p, tools: [{name: c, command: [no-such-c]}]}\n"
+                   "- {id: b, prompt: say #2\n  }\n"
+                   "- {id: c, prompt: p, tools: [{name: d, command: [no-such-d]}], expct: 1}\n"
+                   "- {id: d, prompt: p, tools: [{name: e, command: [no-such-e]}], expect: 1}\n"
+                   "- {id: e., prompt: q, tools: two.yaml}\n"
+                   "- {id: f, prompt: q, tools: two.yaml}\n"));
+    golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note_code, &found);
+    buf_char(&found, '\0');
+    CHECK_TEXT(found.p, "8:64 unknown key \"expct\" in a task; did you mean \"expect\"?\n"
+                        "9:72 expected a map for expect (keys \"calls\", \"forbid\", \"no_calls\", "
+                        "\"answer\", \"limits\", \"status\"), got a number 1\n"
+                        "in.yaml:5:3 expects_nothing\n"
+                        "in.yaml:6:3 expects_nothing\n"
+                        "set.yaml:5:3 expects_nothing\n"
+                        "set.yaml:6:3 expects_nothing\n"
+                        "set.yaml:10:3 expects_nothing\n"
+                        "set.yaml:11:3 expects_nothing\n"
+                        "set.yaml:6:19 comment_in_text\n"
+                        "in.yaml:6:20 comment_in_text\n"
+                        "in.yaml:5:8 bad_file_name\n"
+                        "set.yaml:10:8 bad_file_name\n"
+                        "set.yaml:11:3 duplicate_task\n"
+                        "two.yaml:4:13 missing_program\n"
+                        "set.yaml:5:50 missing_program\n"
+                        "set.yaml:9:50 missing_program\n");
     buf_free(&found);
-    golden_free(set);
     arena_free(arena);
 }
 
 TESTS(golden_lint, {"each_planted_mistake_is_found_once", each_planted_mistake_is_found_once},
       {"tools_that_nobody_expects_are_found", tools_that_nobody_expects_are_found},
       {"a_set_without_tools_is_a_doubt", a_set_without_tools_is_a_doubt},
-      {"a_mistake_has_no_echo", a_mistake_has_no_echo})
+      {"a_mistake_has_no_echo", a_mistake_has_no_echo},
+      {"a_comment_in_a_text_is_found_wherever_it_stands",
+       a_comment_in_a_text_is_found_wherever_it_stands},
+      {"findings_stand_in_one_order", findings_stand_in_one_order})

@@ -9,11 +9,17 @@
 #include <string.h>
 
 /* Writes `text` as a set in a new folder and loads it. */
+static const char *write_set(struct arena *arena, struct str text)
+{
+    struct err e;
+    const char *path = path_join(arena, testing_dir(), "set.yaml");
+    CU_ASSERT_EQUAL_FATAL(file_replace(path, text, &e), 0);
+    return path;
+}
+
 static int load_text(struct arena *arena, const char *text, struct golden_set **out, struct err *e)
 {
-    const char *path = path_join(arena, testing_dir(), "set.yaml");
-    CU_ASSERT_EQUAL_FATAL(file_replace(path, str_of(text), e), 0);
-    return golden_load(path, out, e);
+    return golden_load(write_set(arena, str_of(text)), out, e);
 }
 
 struct findings {
@@ -26,6 +32,18 @@ static void note(void *ctx, const struct finding *f)
     CU_ASSERT(f->message.n > 0);
     buf_fmt(&all->text, "%u:%u %s %s\n", f->line, f->column, finding_severity_name(f->severity),
             f->code);
+}
+
+static void note_mistake(void *ctx, const struct err *e)
+{
+    struct findings *all = ctx;
+    buf_fmt(&all->text, "%u:%u %s\n", e->line, e->column, e->message);
+}
+
+/* What a check of the set at `path` tells, mistakes in front. */
+static void check_all(const char *path, struct findings *all)
+{
+    golden_check(path, note_mistake, note, all);
 }
 
 #define HEAD "version: 1\nname: s\n"
@@ -396,7 +414,7 @@ static void a_set_may_have_100000_tasks(void)
         if (rc == 0) {
             CU_ASSERT_EQUAL(set->n_tasks, n);
             struct findings all = {0};
-            golden_check(set, note, &all);
+            check_all(set->path, &all);
             CU_ASSERT_EQUAL(all.text.n, 0);
             buf_free(&all.text);
             golden_free(set);
@@ -554,18 +572,22 @@ static void note_one(void *ctx, const struct finding *f)
     CU_ASSERT_EQUAL(f->line, 6);
 }
 
+static void no_mistake(void *ctx, const struct err *e)
+{
+    (void)ctx;
+    printf("\n  %u:%u %s\n", e->line, e->column, e->message);
+    CU_FAIL("it must load");
+}
+
 static void arguments_that_can_never_come_are_found(void)
 {
     for (size_t i = 0; i < sizeof argument_cases / sizeof argument_cases[0]; i++) {
         struct arena *arena = arena_new();
         const char *args = argument_cases[i].args;
         const char *code = argument_cases[i].code;
-        struct golden_set *set;
-        struct err e = {0};
         struct one_finding one = {0};
         struct str text = arena_printf(arena, "%s%s%s", quote_begins, args, quote_ends);
-        CU_ASSERT_EQUAL_FATAL(load_text(arena, text.p, &set, &e), 0);
-        golden_check(set, note_one, &one);
+        golden_check(write_set(arena, text), no_mistake, note_one, &one);
         bool right = code == NULL ? one.n == 0
                                   : one.n == 1 && one.at < strlen(args) &&
                                         str_starts(str_of(args + one.at), argument_cases[i].at) &&
@@ -578,7 +600,6 @@ static void arguments_that_can_never_come_are_found(void)
         }
         CU_ASSERT_TRUE(right);
         buf_free(&one.text);
-        golden_free(set);
         arena_free(arena);
     }
 }
@@ -619,27 +640,13 @@ static void doubts_are_found_with_their_places(void)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arena *arena = arena_new();
-        struct golden_set *set;
-        struct err e = {0};
         struct findings all = {0};
-        int rc = load_text(arena, cases[i].yaml, &set, &e);
-        if (rc != 0) {
-            printf("\n  %s: %s\n", cases[i].yaml, e.message);
-        }
-        CU_ASSERT_EQUAL_FATAL(rc, 0);
-        golden_check(set, note, &all);
+        check_all(write_set(arena, str_of(cases[i].yaml)), &all);
         buf_char(&all.text, '\0');
         CHECK_TEXT(all.text.p, cases[i].want);
         buf_free(&all.text);
-        golden_free(set);
         arena_free(arena);
     }
-}
-
-static void note_mistake(void *ctx, const struct err *e)
-{
-    struct findings *all = ctx;
-    buf_fmt(&all->text, "%u:%u %s\n", e->line, e->column, e->message);
 }
 
 /* Every task's first mistake, broken tools once, and the doubts of the tasks that are right. */
@@ -647,27 +654,25 @@ static void a_check_goes_on_behind_a_mistake(void)
 {
     struct arena *arena = arena_new();
     struct findings all = {0};
-    struct err e = {0};
-    const char *path = path_join(arena, testing_dir(), "set.yaml");
-    CU_ASSERT_EQUAL_FATAL(
-        file_replace(path,
-                     STR(HEAD "defaults: {tools: [{builtin: nwo}]}\ntasks:\n"
-                              "- {id: a, prompt: 5}\n"
-                              "- {id: b, prompt: p, tools: [], expect: {status: done}}\n"
-                              "- {id: c, prompt: p, tools: [{builtin: now}]}\n"
-                              "- {id: d, prompt: p}\n"
-                              "- {id: e, prompt: p}\n"
-                              "- {id: f, prompt: p, tools: [], expect: {calls: {list: [{x: {y: "
-                              "{regex: a}}}, 5]}}}\n"
-                              "- {id: C, prompt: p, tools: []}\n"),
-                     &e),
-        0);
-    struct golden_set *set = golden_load_all(path, note_mistake, &all);
-    CU_ASSERT_EQUAL(set->n_tasks, 2);
+    check_all(
+        write_set(arena, STR(HEAD "defaults: {tools: [{builtin: nwo}]}\ntasks:\n"
+                                  "- {id: a, prompt: 5}\n"
+                                  "- {id: b, prompt: p, tools: [], expect: {status: done}}\n"
+                                  "- {id: c, prompt: p, tools: [{builtin: now}]}\n"
+                                  "- {id: d, prompt: p}\n"
+                                  "- {id: e, prompt: p}\n"
+                                  "- {id: f, prompt: p, tools: [], expect: {calls: {list: [{x: {y: "
+                                  "{regex: a}}}, 5]}}}\n"
+                                  "- {id: C, prompt: p, tools: []}\n")),
+        &all);
     buf_char(&all.text, '\0');
-    static const char *const lines[] = {"5:19 \"prompt\"", "\n6:50 \"status\"",
-                                        "\n3:30 there is no built-in", "\n10:79 expected a tool's",
-                                        "\n11:3 the id \"C\" is taken"};
+    static const char *const lines[] = {
+        "5:19 \"prompt\"",
+        "\n6:50 \"status\"",
+        "\n3:30 there is no built-in",
+        "\n10:79 expected a tool's",
+        "\n11:3 the id \"C\" is taken",
+        "\n7:3 warning expects_nothing\n11:3 warning expects_nothing\n"};
     size_t at = 0;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct str rest = str_slice(buf_str(&all.text), at, all.text.n);
@@ -683,25 +688,18 @@ static void a_check_goes_on_behind_a_mistake(void)
     for (size_t i = 0; i < all.text.n; i++) {
         n += all.text.p[i] == '\n';
     }
-    CU_ASSERT_EQUAL(n, sizeof lines / sizeof lines[0]);
-    buf_clear(&all.text);
-    golden_check(set, note, &all);
-    buf_char(&all.text, '\0');
-    CHECK_TEXT(all.text.p, "7:3 warning expects_nothing\n11:3 warning expects_nothing\n");
+    CU_ASSERT_EQUAL(n, sizeof lines / sizeof lines[0] + 1);
     buf_free(&all.text);
-    golden_free(set);
     arena_free(arena);
 }
 
 static void a_file_that_is_no_set_is_one_mistake(void)
 {
     struct findings all = {0};
-    struct golden_set *set = golden_load_all("no/such/set.yaml", note_mistake, &all);
-    CU_ASSERT_EQUAL(set->n_tasks, 0);
-    golden_check(set, note, &all);
-    CU_ASSERT(str_starts(buf_str(&all.text), "0:0 there is no such file"));
+    check_all("no/such/set.yaml", &all);
+    buf_char(&all.text, '\0');
+    CHECK_TEXT(all.text.p, "0:0 there is no such file; check the path\n");
     buf_free(&all.text);
-    golden_free(set);
 }
 
 /* ---- what we ship ---- */
@@ -748,7 +746,7 @@ static void the_quickstart_set_raises_no_doubts(void)
     struct findings all = {0};
     CU_ASSERT_EQUAL_FATAL(golden_load("goldens/quickstart.yaml", &set, &e), 0);
     CU_ASSERT(set->n_tasks >= 12);
-    golden_check(set, note, &all);
+    check_all(set->path, &all);
     buf_char(&all.text, '\0');
     CHECK_TEXT(all.text.p, "");
     buf_free(&all.text);

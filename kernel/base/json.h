@@ -57,10 +57,12 @@ void json_next(struct buf *out);
 /* Appends json_next, then "key": for the value that follows. key: needs no escapes. */
 void json_key(struct buf *out, const char *key);
 
-/* Appends a member: a string; one that is null where s.p is NULL; a whole number; one that is null
- * where it is negative; a boolean; a hash as a string of 16 hexadecimal digits. */
+/* Appends a member: a string; one that is null where s.p is NULL; a list of n strings; a whole
+ * number; one that is null where it is negative; a boolean; a hash as a string of 16 hexadecimal
+ * digits. */
 void json_put_text(struct buf *out, const char *key, struct str s);
 void json_put_text_or_null(struct buf *out, const char *key, struct str s);
+void json_put_texts(struct buf *out, const char *key, const struct str *list, size_t n);
 void json_put_int(struct buf *out, const char *key, int64_t v);
 void json_put_known(struct buf *out, const char *key, int64_t v);
 void json_put_bool(struct buf *out, const char *key, bool v);

@@ -47,6 +47,17 @@ void json_put_text_or_null(struct buf *out, const char *key, struct str s)
     }
 }
 
+void json_put_texts(struct buf *out, const char *key, const struct str *list, size_t n)
+{
+    json_key(out, key);
+    buf_char(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_next(out);
+        json_add_string(out, list[i]);
+    }
+    buf_char(out, ']');
+}
+
 void json_put_int(struct buf *out, const char *key, int64_t v)
 {
     json_key(out, key);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "kernel/base/dec.h"
+#include "kernel/base/hash.h"
+#include "kernel/base/table.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val_int.h"
 
@@ -103,17 +105,10 @@ struct reference {
     bool dynamic;
 };
 
-struct slot {
-    const struct val *key;
-    struct node *node;
-};
-
 struct compiler {
     struct schema *s;
     struct err *e;
-    struct slot *slots; /* every compiled value; open addressing, a power of two */
-    size_t cap;
-    size_t n;
+    struct table nodes; /* of every compiled value */
     struct reference *references;
     size_t n_references;
     size_t cap_references;
@@ -137,36 +132,25 @@ __attribute__((format(printf, 4, 5))) static int fail(struct compiler *c, int co
 
 /* ---- the table of compiled values ---- */
 
-static struct slot *slot_of(const struct compiler *c, const struct val *v)
+static bool is_of(const void *v, const void *node)
 {
-    size_t i = ((uintptr_t)v / sizeof(void *) * 0x9E3779B1u) & (c->cap - 1);
-    while (c->slots[i].key != NULL && c->slots[i].key != v) {
-        i = (i + 1) & (c->cap - 1);
-    }
-    return &c->slots[i];
+    return ((const struct node *)node)->at == v;
 }
 
-static void remember(struct compiler *c, const struct val *v, struct node *n)
+static uint64_t hash_of(const struct val *v)
 {
-    if ((c->n + 1) * 2 > c->cap) {
-        struct slot *old = c->slots;
-        size_t old_cap = c->cap;
-        c->cap = old_cap == 0 ? 64 : old_cap * 2;
-        c->slots = mem_zero(c->cap * sizeof *c->slots);
-        for (size_t i = 0; i < old_cap; i++) {
-            if (old[i].key != NULL) {
-                *slot_of(c, old[i].key) = old[i];
-            }
-        }
-        free(old);
-    }
-    *slot_of(c, v) = (struct slot){v, n};
-    c->n++;
+    return hash64(0, (struct str){(const char *)&v, sizeof v});
 }
 
-static struct node *known_node(const struct compiler *c, const struct val *v)
+static void remember(struct compiler *c, struct node *n)
 {
-    return c->cap == 0 ? NULL : slot_of(c, v)->node;
+    uint64_t hash = hash_of(n->at);
+    table_put(&c->nodes, table_find(&c->nodes, hash, n->at, is_of), hash, n);
+}
+
+static struct node *known_node(struct compiler *c, const struct val *v)
+{
+    return table_find(&c->nodes, hash_of(v), v, is_of)->piece;
 }
 
 /* ---- ids and anchors ---- */
@@ -500,7 +484,7 @@ static int compile(struct compiler *c, const struct val *v, const struct resourc
         return fail(c, ERR_INPUT, v, "a schema is a map or a boolean, found %s",
                     val_kind_name(v->kind));
     }
-    if (c->n >= SCHEMA_NODES_MAX) {
+    if (c->nodes.n >= SCHEMA_NODES_MAX) {
         return fail(c, ERR_LIMIT, v, "more than %d schemas in one", SCHEMA_NODES_MAX);
     }
     if (c->depth >= SCHEMA_DEPTH_MAX) {
@@ -508,7 +492,7 @@ static int compile(struct compiler *c, const struct val *v, const struct resourc
     }
     c->depth++;
     *out = node_new(c, v, base);
-    remember(c, v, *out);
+    remember(c, *out);
     int rc = 0;
     if (v->kind == VAL_OBJECT) {
         rc = read_id(c, *out);
@@ -638,7 +622,7 @@ int schema_new(const struct val *root, enum schema_draft draft, struct schema **
     for (size_t i = 0; rc == 0 && i < c.n_references; i++) {
         rc = resolve(&c, c.references[i]);
     }
-    free(c.slots);
+    table_free(&c.nodes);
     free(c.references);
     if (rc != 0) {
         schema_free(s);

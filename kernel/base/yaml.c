@@ -80,8 +80,7 @@ int yaml_stream_items(struct arena *arena, const char *file, const struct yaml_s
 
 /* A JSON text, which is held to the same limits and rules. */
 struct checked {
-    struct arena *arena;
-    const char *file;
+    struct doc d;
     enum yaml_rules rules;
     const struct val_items *items; /* NULL = none are handed out */
     struct err *e;
@@ -93,15 +92,15 @@ struct checked {
 /* Recursion ends at YAML_DEPTH_MAX. */
 static int check_json(struct checked *c, const struct val *v)
 {
-    int rc = yaml_count(&c->nodes, 1, c->file, v, c->e);
+    int rc = yaml_count(&c->nodes, 1, c->d.file, v, c->e);
     if (rc != 0 || (v->kind != VAL_ARRAY && v->kind != VAL_OBJECT)) {
         return rc;
     }
     if (c->depth == YAML_DEPTH_MAX) {
-        return yaml_too_deep(c->file, v, c->e);
+        return yaml_too_deep(c->d.file, v, c->e);
     }
     if (v->kind == VAL_OBJECT && c->rules == YAML_CORE) {
-        rc = yaml_refuse_duplicates(c->file, v, c->arena, c->e);
+        rc = yaml_refuse_duplicates(c->d, v, c->e);
     }
     if (v->kind == VAL_ARRAY && v->items == NULL && v->count > 0) { /* they were handed out */
         if (c->wrong.code != 0 && c->e != NULL) {
@@ -137,7 +136,7 @@ static int parse_json(struct checked *c, struct str text, struct val **out, stru
     const struct val_items checked = {c->items == NULL ? NULL : c->items->key, check_item, c};
     struct err *e = c->e;
     int json =
-        json_parse_items(c->arena, c->file, text, c->items == NULL ? NULL : &checked, out, why);
+        json_parse_items(c->d.arena, c->d.file, text, c->items == NULL ? NULL : &checked, out, why);
     if (json == 0) {
         c->e = e;
         c->depth = 0;
@@ -197,7 +196,7 @@ static int parse(struct arena *arena, const char *file, struct str text, enum ya
     if (!str_starts(body, "{") && !str_starts(body, "[")) {
         return parse_yaml(arena, file, text, rules, items, out, e);
     }
-    struct checked c = {.arena = arena, .file = file, .rules = rules, .items = items, .e = e};
+    struct checked c = {.d = {arena, file}, .rules = rules, .items = items, .e = e};
     struct err json_error;
     int json = parse_json(&c, text, out, &json_error, &rc);
     if (json == 0) {

@@ -2,61 +2,17 @@
  * and tags, within the limits. Who reads them, yaml_simple.c or libyaml, is all the same here. */
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "kernel/base/base64.h"
 #include "kernel/base/hash.h"
+#include "kernel/base/table.h"
 #include "kernel/base/text.h"
 #include "kernel/base/yaml_int.h"
 
-enum { NAMES_FIRST = 32, FEW_MEMBERS = 16, SHOWN_CHARS = 40 };
-
-/* A set of names with a number each: open addressing, at most half full. */
-struct slot {
-    struct str name;
-    size_t value; /* 0 = free */
-};
-
-struct names {
-    struct slot *slots;
-    size_t cap;
-    size_t n;
-};
-
-static struct slot *names_probe(struct slot *slots, size_t cap, struct str name)
-{
-    size_t at = (size_t)hash64(0, name) & (cap - 1);
-    while (slots[at].value != 0 && !str_eq(slots[at].name, name)) {
-        at = (at + 1) & (cap - 1);
-    }
-    return &slots[at];
-}
-
-/* The slot of `name`. When it is free the caller fills it by names_fill. */
-static struct slot *names_slot(struct names *t, struct str name)
-{
-    if (t->n * 2 >= t->cap) {
-        struct names bigger = {.cap = t->cap == 0 ? NAMES_FIRST : t->cap * 2, .n = t->n};
-        bigger.slots = mem_zero(bigger.cap * sizeof *bigger.slots);
-        for (size_t i = 0; i < t->cap; i++) {
-            if (t->slots[i].value != 0) {
-                *names_probe(bigger.slots, bigger.cap, t->slots[i].name) = t->slots[i];
-            }
-        }
-        free(t->slots);
-        *t = bigger;
-    }
-    return names_probe(t->slots, t->cap, name);
-}
-
-static void names_fill(struct names *t, struct slot *slot, struct str name, size_t value)
-{
-    t->n += slot->value == 0;
-    *slot = (struct slot){name, value};
-}
+enum { SHOWN_CHARS = 40 };
 
 /* What an alias stands for. */
 struct anchor {
+    struct str name;
     struct val value;
     size_t nodes;    /* its values, aliases in it expanded */
     unsigned height; /* its nesting: 0 for a scalar */
@@ -67,10 +23,10 @@ struct anchor {
 struct frame {
     enum { IN_LIST, AT_KEY, AT_VALUE, AT_MERGE } state; /* what comes next */
     struct val value;                                   /* its kind and place */
-    size_t base;     /* where its entries begin on the stack of entries */
-    size_t nodes;    /* read before it */
-    unsigned height; /* of its highest item */
-    size_t anchor;   /* index + 1 in the list of anchors; 0 = none */
+    size_t base;           /* where its entries begin on the stack of entries */
+    size_t nodes;          /* read before it */
+    unsigned height;       /* of its highest item */
+    struct anchor *anchor; /* NULL = none */
 };
 
 struct entry {
@@ -82,9 +38,8 @@ struct entry {
  * entries[frames[i].base ..] belong to frame i; at AT_VALUE and AT_MERGE the last entry waits for
  * its value. */
 struct load {
-    struct arena *arena; /* of the document, or of the item that is being read to be handed out */
+    struct doc d; /* its arena: of the document, or of the item that is read to be handed out */
     struct arena *document;
-    const char *file;
     enum yaml_rules rules;
     struct err *e;
     const struct val_items *items; /* NULL = everything belongs into the tree */
@@ -95,15 +50,10 @@ struct load {
     size_t depth, cap_frames;
     struct entry *entries;
     size_t n_entries, cap_entries;
-    struct anchor *anchors;
-    size_t n_anchors, cap_anchors;
-    struct names anchor_names; /* index + 1 in anchors */
+    struct table anchors; /* by name; the latest of each */
     size_t nodes;
     struct val root;
 };
-
-#define FAIL(l, line_, column_, ...)                                                               \
-    err_at((l)->e, ERR_INPUT, (l)->file, (line_), (column_), __VA_ARGS__)
 
 /* ---- limits ---- */
 
@@ -126,12 +76,12 @@ int yaml_count(size_t *nodes, size_t more, const char *file, const struct val *v
 
 static int too_deep(const struct load *l, const struct val *v)
 {
-    return yaml_too_deep(l->file, v, l->e);
+    return yaml_too_deep(l->d.file, v, l->e);
 }
 
 static int count_nodes(struct load *l, const struct val *v, size_t more)
 {
-    return yaml_count(&l->nodes, more, l->file, v, l->e);
+    return yaml_count(&l->nodes, more, l->d.file, v, l->e);
 }
 
 /* ---- entries and anchors ---- */
@@ -144,27 +94,38 @@ static struct entry *push(struct load *l)
     return entry;
 }
 
-/* Opens an anchor, so that an alias inside it is seen. Returns its index + 1; 0 for no name. */
-static size_t anchor_open(struct load *l, const char *name)
+static bool has_name(const void *name, const void *anchor)
 {
-    if (name == NULL) {
-        return 0;
-    }
-    l->stays = true;
-    l->anchors = mem_room(l->anchors, l->n_anchors, &l->cap_anchors, sizeof *l->anchors);
-    l->anchors[l->n_anchors++] = (struct anchor){.state = ANCHOR_OPEN};
-    struct str s = str_of(name);
-    struct slot *slot = names_slot(&l->anchor_names, s);
-    names_fill(&l->anchor_names, slot, slot->value == 0 ? arena_str(l->arena, s) : slot->name,
-               l->n_anchors);
-    return l->n_anchors;
+    return str_eq(*(const struct str *)name, ((const struct anchor *)anchor)->name);
 }
 
-static void anchor_close(struct load *l, size_t anchor, const struct val *v, size_t nodes,
-                         unsigned height)
+static struct table_slot *anchor_slot(struct load *l, struct str name)
 {
-    if (anchor > 0) {
-        l->anchors[anchor - 1] = (struct anchor){*v, nodes, height, ANCHOR_CLOSED};
+    return table_find(&l->anchors, hash64(0, name), &name, has_name);
+}
+
+/* Opens an anchor, so that an alias inside it is seen. NULL for no name. */
+static struct anchor *anchor_open(struct load *l, const char *name)
+{
+    if (name == NULL) {
+        return NULL;
+    }
+    l->stays = true;
+    struct anchor *anchor = arena_alloc(l->d.arena, sizeof *anchor);
+    anchor->name = arena_str(l->d.arena, str_of(name));
+    struct table_slot *slot = anchor_slot(l, anchor->name);
+    if (slot->piece == NULL) {
+        table_put(&l->anchors, slot, hash64(0, anchor->name), anchor);
+    } else {
+        slot->piece = anchor;
+    }
+    return anchor;
+}
+
+static void anchor_close(struct anchor *anchor, const struct val *v, size_t nodes, unsigned height)
+{
+    if (anchor != NULL) {
+        *anchor = (struct anchor){anchor->name, *v, nodes, height, ANCHOR_CLOSED};
     }
 }
 
@@ -183,32 +144,32 @@ static void begin_handing(struct load *l)
     l->handing = true;
     l->stays = false;
     l->handed = 0;
-    l->arena = arena_new();
+    l->d.arena = arena_new();
 }
 
 static void hand_out(struct load *l, const struct val *v)
 {
     const struct val *item = v;
     if (l->stays) {
-        struct val *copy = arena_alloc(l->arena, sizeof *copy);
+        struct val *copy = arena_alloc(l->d.arena, sizeof *copy);
         *copy = *v;
         item = copy;
     }
     l->items->item(l->items->ctx, l->handed++, item, l->stays);
     if (l->stays) {
-        arena_join(l->document, l->arena);
+        arena_join(l->document, l->d.arena);
     } else {
-        arena_free(l->arena);
+        arena_free(l->d.arena);
     }
     l->stays = false;
-    l->arena = arena_new();
+    l->d.arena = arena_new();
 }
 
 static void end_handing(struct load *l)
 {
     l->handing = false;
-    arena_free(l->arena);
-    l->arena = l->document;
+    arena_free(l->d.arena);
+    l->d.arena = l->document;
 }
 
 /* Gives a finished value to what it belongs to. */
@@ -264,161 +225,16 @@ static bool at_key(const struct load *l)
     return l->depth > 0 && l->frames[l->depth - 1].state == AT_KEY;
 }
 
-/* ---- scalars and their tags ---- */
-
-/* The name of one of YAML's own tags, without what stands before it in all of them; NULL = another
- * tag. */
-static const char *standard_name(const char *tag)
-{
-    static const char prefix[] = "tag:yaml.org,2002:";
-    return strncmp(tag, prefix, sizeof prefix - 1) == 0 ? tag + sizeof prefix - 1 : NULL;
-}
-
-static int bad_tag(struct load *l, const struct val *v, const char *tag)
-{
-    const char *standard = standard_name(tag);
-    struct str name = str_of(standard != NULL ? standard : tag);
-    return FAIL(l, v->line, v->column,
-                "the tag %s%.*s is not known here; expected !!str, !!int, !!float, !!bool, "
-                "!!null, !!binary, !!map or !!seq, or no tag at all",
-                standard != NULL ? "!!" : "", STR_FMT(text_preview(l->arena, name, SHOWN_CHARS)));
-}
-
-static int bad_value(struct load *l, const struct val *v, struct str text, const char *tag,
-                     const char *expected)
-{
-    struct str shown = text_preview(l->arena, text, SHOWN_CHARS);
-    return FAIL(l, v->line, v->column, "%s expected after %s, got \"%.*s\"", expected, tag,
-                STR_FMT(shown));
-}
-
-static void set_string(struct load *l, struct val *v, struct str text)
-{
-    v->kind = VAL_STRING;
-    v->text = arena_str(l->arena, text);
-}
-
-static int set_binary(struct load *l, struct val *v, struct str text)
-{
-    struct buf bytes = {.n = 0};
-    bool good = base64_decode(text, &bytes);
-    if (good) {
-        set_string(l, v, buf_str(&bytes));
-        v->binary = true;
-    }
-    buf_free(&bytes);
-    return good ? 0 : bad_value(l, v, text, "!!binary", "base64 text");
-}
-
-static int set_resolved(struct load *l, struct val *v, enum yaml_plain plain, struct str text,
-                        struct str number)
-{
-    switch (plain) {
-    case PLAIN_STRING: set_string(l, v, text); break;
-    case PLAIN_NULL: v->kind = VAL_NULL; break;
-    case PLAIN_TRUE:
-    case PLAIN_FALSE:
-        v->kind = VAL_BOOL;
-        v->boolean = plain == PLAIN_TRUE;
-        break;
-    case PLAIN_INT:
-    case PLAIN_FLOAT:
-        v->kind = VAL_NUMBER;
-        v->text = arena_str(l->arena, number);
-        break;
-    case PLAIN_NOT_FINITE:
-        return FAIL(l, v->line, v->column,
-                    "%.*s is no number that JSON can hold; write a finite number, or put it in "
-                    "quotes to make it text",
-                    STR_FMT(text));
-    case PLAIN_TOO_LONG:
-        return err_at(l->e, ERR_LIMIT, l->file, v->line, v->column,
-                      "a number of %zu characters that is not decimal; expected at most %d; put "
-                      "it in quotes to make it text",
-                      text.n, YAML_RADIX_CHARS_MAX);
-    }
-    return 0;
-}
-
-/* A scalar with an explicit tag. */
-static int set_tagged(struct load *l, struct val *v, const char *tag, struct str text,
-                      struct str number, enum yaml_plain plain)
-{
-    static const char *const as_text[] = {"str",   "python/unicode", "python/str", "timestamp",
-                                          "value", "merge",          NULL};
-    const char *name = standard_name(tag);
-    if (name == NULL) {
-        return bad_tag(l, v, tag);
-    }
-    for (size_t i = 0; as_text[i] != NULL; i++) {
-        if (strcmp(name, as_text[i]) == 0) {
-            set_string(l, v, text);
-            return 0;
-        }
-    }
-    if (strcmp(name, "binary") == 0 || strcmp(name, "python/bytes") == 0) {
-        return set_binary(l, v, text);
-    }
-    bool is_int = strcmp(name, "int") == 0;
-    if (is_int || strcmp(name, "float") == 0) {
-        bool fits = plain == PLAIN_INT || plain == PLAIN_TOO_LONG ||
-                    (!is_int && (plain == PLAIN_FLOAT || plain == PLAIN_NOT_FINITE));
-        return fits ? set_resolved(l, v, plain, text, number)
-                    : bad_value(l, v, text, is_int ? "!!int" : "!!float",
-                                is_int ? "a whole number" : "a number");
-    }
-    if (strcmp(name, "bool") == 0) {
-        bool fits = plain == PLAIN_TRUE || plain == PLAIN_FALSE;
-        return fits ? set_resolved(l, v, plain, text, number)
-                    : bad_value(l, v, text, "!!bool", "true or false");
-    }
-    if (strcmp(name, "null") == 0) {
-        return plain == PLAIN_NULL ? set_resolved(l, v, plain, text, number)
-                                   : bad_value(l, v, text, "!!null", "null");
-    }
-    return bad_tag(l, v, tag);
-}
-
-/* A scalar without a tag. */
-static int set_untagged(struct load *l, struct val *v, struct str text, bool plain)
-{
-    if (!plain) {
-        set_string(l, v, text);
-        return 0;
-    }
-    struct buf number = {.n = 0};
-    enum yaml_plain meant = yaml_resolve(l->rules, text, &number);
-    int rc = set_resolved(l, v, meant, text, buf_str(&number));
-    buf_free(&number);
-    return rc;
-}
-
-static int set_scalar(struct load *l, const struct yaml_part *part, struct val *v)
-{
-    const char *tag = part->tag;
-    bool resolves = part->plain;
-    if (tag != NULL && strcmp(tag, "!") == 0) {
-        tag = NULL; /* YAML 1.2: it is text; PyYAML: it is as if plain */
-        resolves = l->rules == YAML_PYYAML;
-    }
-    if (tag == NULL) {
-        return set_untagged(l, v, part->text, resolves);
-    }
-    struct buf number = {.n = 0};
-    enum yaml_plain plain = yaml_resolve(l->rules, part->text, &number);
-    int rc = set_tagged(l, v, tag, part->text, buf_str(&number), plain);
-    buf_free(&number);
-    return rc;
-}
+/* ---- scalars ---- */
 
 int yaml_scalar(struct load *l, struct str text, bool plain, uint32_t line, uint32_t column)
 {
     struct val v = {.kind = VAL_STRING, .line = line, .column = column};
     if (at_key(l)) {
-        place_key(l, arena_str(l->arena, text), &v, plain && str_is(text, "<<"));
+        place_key(l, arena_str(l->d.arena, text), &v, plain && str_is(text, "<<"));
         return 0;
     }
-    int rc = set_untagged(l, &v, text, plain);
+    int rc = yaml_set_untagged(l->d, l->rules, text, plain, &v, l->e);
     if (rc == 0) {
         rc = count_nodes(l, &v, 1);
     }
@@ -433,22 +249,22 @@ int yaml_on_scalar(struct load *l, const struct yaml_part *part)
     struct val v = {.line = part->line, .column = part->column};
     bool plain = part->plain && part->tag == NULL;
     if (l->depth == 0 && plain && part->text.n == 0 && part->anchor == NULL) {
-        return FAIL(l, v.line, v.column, "the document is empty; expected a map or a list");
+        return doc_fail(l->d, &v, l->e, "the document is empty; expected a map or a list");
     }
-    size_t anchor = anchor_open(l, part->anchor);
+    struct anchor *anchor = anchor_open(l, part->anchor);
     if (at_key(l)) {
         v.kind = VAL_STRING;
-        v.text = arena_str(l->arena, part->text);
-        anchor_close(l, anchor, &v, 1, 0);
+        v.text = arena_str(l->d.arena, part->text);
+        anchor_close(anchor, &v, 1, 0);
         place_key(l, v.text, &v, plain && str_is(part->text, "<<"));
         return 0;
     }
-    int rc = set_scalar(l, part, &v);
+    int rc = yaml_set_scalar(l->d, l->rules, part, &v, l->e);
     if (rc == 0) {
         rc = count_nodes(l, &v, 1);
     }
     if (rc == 0) {
-        anchor_close(l, anchor, &v, 1, 0);
+        anchor_close(anchor, &v, 1, 0);
         place(l, &v, 0);
     }
     return rc;
@@ -459,18 +275,17 @@ int yaml_on_alias(struct load *l, const struct yaml_part *part)
 {
     struct val v = {.line = part->line, .column = part->column};
     struct str name = part->text;
-    struct slot *slot = names_slot(&l->anchor_names, name);
-    if (slot->value == 0) {
-        return FAIL(l, v.line, v.column,
-                    "no anchor &%.*s stands before this alias; text that begins with * needs "
-                    "quotes",
-                    STR_FMT(text_preview(l->arena, name, SHOWN_CHARS)));
+    const struct anchor *anchor = anchor_slot(l, name)->piece;
+    if (anchor == NULL) {
+        return doc_fail(l->d, &v, l->e,
+                        "no anchor &%.*s stands before this alias; text that begins with * needs "
+                        "quotes",
+                        STR_FMT(text_preview(l->d.arena, name, SHOWN_CHARS)));
     }
     l->stays = true;
-    const struct anchor *anchor = &l->anchors[slot->value - 1];
     if (anchor->state == ANCHOR_OPEN) {
-        return FAIL(l, v.line, v.column, "the alias *%.*s stands inside its own anchor",
-                    STR_FMT(text_preview(l->arena, name, SHOWN_CHARS)));
+        return doc_fail(l->d, &v, l->e, "the alias *%.*s stands inside its own anchor",
+                        STR_FMT(text_preview(l->d.arena, name, SHOWN_CHARS)));
     }
     if (l->depth + anchor->height > YAML_DEPTH_MAX) {
         return too_deep(l, &v);
@@ -488,30 +303,14 @@ int yaml_on_alias(struct load *l, const struct yaml_part *part)
     }
     struct str key;
     if (!key_text(&v, &key)) {
-        return FAIL(l, v.line, v.column, "%s cannot be a key of a map; expected text",
-                    val_kind_name(v.kind));
+        return doc_fail(l->d, &v, l->e, "%s cannot be a key of a map; expected text",
+                        val_kind_name(v.kind));
     }
     place_key(l, key, &v, false);
     return 0;
 }
 
 /* ---- lists and maps ---- */
-
-/* PyYAML's tags of Python's own types: the list or map behind one is taken as it stands, and
- * nothing is ever run. */
-static bool is_python(const struct load *l, const char *tag)
-{
-    const char *name = standard_name(tag);
-    return l->rules == YAML_PYYAML && name != NULL && str_starts(str_of(name), "python/");
-}
-
-/* Whether the tag may stand before a list or map. */
-static bool may_open(const struct load *l, enum val_kind kind, const char *tag)
-{
-    const char *name = standard_name(tag);
-    return strcmp(tag, "!") == 0 || is_python(l, tag) ||
-           (name != NULL && strcmp(name, kind == VAL_OBJECT ? "map" : "seq") == 0);
-}
 
 /* Begins a list or map. anchor: its name, NULL = none. */
 static int open_value(struct load *l, const struct val *v, const char *anchor)
@@ -522,7 +321,7 @@ static int open_value(struct load *l, const struct val *v, const char *anchor)
     }
     int rc = count_nodes(l, v, 1);
     if (rc == 0) {
-        size_t opened = anchor_open(l, anchor);
+        struct anchor *opened = anchor_open(l, anchor);
         if (is_handed(l, v->kind, anchor)) {
             begin_handing(l);
         }
@@ -546,13 +345,13 @@ int yaml_on_open(struct load *l, enum val_kind kind, const struct yaml_part *par
 {
     const struct val v = {.kind = kind, .line = part->line, .column = part->column};
     if (at_key(l)) {
-        return FAIL(l, v.line, v.column,
-                    "%s cannot be a key of a map; expected text (text that begins with { or [ "
-                    "needs quotes)",
-                    val_kind_name(kind));
+        return doc_fail(l->d, &v, l->e,
+                        "%s cannot be a key of a map; expected text (text that begins with { or [ "
+                        "needs quotes)",
+                        val_kind_name(kind));
     }
-    if (part->tag != NULL && !may_open(l, kind, part->tag)) {
-        return bad_tag(l, &v, part->tag);
+    if (part->tag != NULL && !yaml_tag_opens(l->rules, kind, part->tag)) {
+        return yaml_bad_tag(l->d, &v, part->tag, l->e);
     }
     return open_value(l, &v, part->anchor);
 }
@@ -561,154 +360,37 @@ static void close_list(struct load *l, struct frame *f)
 {
     size_t n = l->n_entries - f->base;
     f->value.count = n;
-    f->value.items = n == 0 ? NULL : arena_array(l->arena, n, sizeof(struct val));
+    f->value.items = n == 0 ? NULL : arena_array(l->d.arena, n, sizeof(struct val));
     for (size_t i = 0; i < n; i++) {
         f->value.items[i] = l->entries[f->base + i].m.value;
     }
 }
 
-/* The first member whose key an earlier one has, or NULL. */
-static const struct member *duplicate(const struct val *map)
-{
-    const struct member *m = map->members;
-    struct names seen = {.n = 0};
-    const struct member *found = NULL;
-    for (size_t i = 0; i < map->count && found == NULL; i++) {
-        if (map->count <= FEW_MEMBERS) {
-            for (size_t j = 0; j < i && found == NULL; j++) {
-                found = str_eq(m[i].key, m[j].key) ? &m[i] : NULL;
-            }
-        } else {
-            struct slot *slot = names_slot(&seen, m[i].key);
-            found = slot->value != 0 ? &m[i] : NULL;
-            names_fill(&seen, slot, m[i].key, i + 1);
-        }
-    }
-    free(seen.slots);
-    return found;
-}
-
-int yaml_refuse_duplicates(const char *file, const struct val *map, struct arena *arena,
-                           struct err *e)
-{
-    const struct member *m = duplicate(map);
-    if (m == NULL) {
-        return 0;
-    }
-    return err_at(e, ERR_INPUT, file, m->line, m->column,
-                  "the key \"%.*s\" stands twice in this map; remove one",
-                  STR_FMT(text_preview(arena, m->key, SHOWN_CHARS)));
-}
-
-static int bad_merge(struct load *l, const struct val *v)
-{
-    return FAIL(l, v->line, v->column,
-                "<< takes a map or a list of maps to merge, got %s (a key named << needs quotes)",
-                val_kind_name(v->kind));
-}
-
-/* How many members the << entries of a map bring at most. */
-static int merge_room(struct load *l, const struct frame *f, size_t *room)
-{
-    *room = 0;
-    for (size_t i = f->base; i < l->n_entries; i++) {
-        const struct val *v = &l->entries[i].m.value;
-        if (!l->entries[i].merge) {
-            continue;
-        }
-        if (v->kind == VAL_OBJECT) {
-            *room += v->count;
-            continue;
-        }
-        if (v->kind != VAL_ARRAY) {
-            return bad_merge(l, v);
-        }
-        for (size_t j = 0; j < v->count; j++) {
-            if (v->items[j].kind != VAL_OBJECT) {
-                return bad_merge(l, &v->items[j]);
-            }
-            *room += v->items[j].count;
-        }
-    }
-    return 0;
-}
-
-/* Puts the members of `map` that are not there yet before *front. */
-static void merge_map(struct names *seen, const struct val *map, struct member **front)
-{
-    for (size_t i = map->count; i > 0; i--) {
-        const struct member *m = &map->members[i - 1];
-        struct slot *slot = names_slot(seen, m->key);
-        if (slot->value == 0) {
-            names_fill(seen, slot, m->key, 1);
-            *--*front = *m;
-        }
-    }
-}
-
-/* The members of a map with << in it: those merged, then its own. Its own win, then the earlier
- * map of a list, then (PyYAML) the later <<. */
-static void merge_all(struct load *l, struct frame *f, size_t own, size_t room)
-{
-    struct member *first = arena_array(l->arena, own + room, sizeof *first);
-    struct member *end = first + room;
-    struct names seen = {.n = 0};
-    for (size_t i = f->base; i < l->n_entries; i++) {
-        const struct entry *entry = &l->entries[i];
-        if (!entry->merge) {
-            *end++ = entry->m;
-            names_fill(&seen, names_slot(&seen, entry->m.key), entry->m.key, 1);
-        }
-    }
-    struct member *front = first + room;
-    for (size_t i = l->n_entries; i > f->base; i--) {
-        const struct val *v = &l->entries[i - 1].m.value;
-        if (!l->entries[i - 1].merge) {
-            continue;
-        }
-        if (v->kind == VAL_OBJECT) {
-            merge_map(&seen, v, &front);
-        } else {
-            for (size_t j = 0; j < v->count; j++) {
-                merge_map(&seen, &v->items[j], &front);
-            }
-        }
-    }
-    f->value.members = front;
-    f->value.count = (size_t)(end - front);
-    free(seen.slots);
-}
-
 static int close_map(struct load *l, struct frame *f)
 {
-    size_t n = l->n_entries - f->base, merges = 0, room = 0;
+    size_t n = l->n_entries - f->base, n_merges = 0;
     for (size_t i = f->base; i < l->n_entries; i++) {
-        merges += l->entries[i].merge;
+        n_merges += l->entries[i].merge;
     }
-    if (merges > 1 && l->rules == YAML_CORE) {
-        return FAIL(l, f->value.line, f->value.column,
-                    "<< stands twice in this map; write one << with a list of maps");
+    if (n_merges > 1 && l->rules == YAML_CORE) {
+        return doc_fail(l->d, &f->value, l->e,
+                        "<< stands twice in this map; write one << with a list of maps");
     }
-    int rc = merges == 0 ? 0 : merge_room(l, f, &room);
-    if (rc != 0) {
-        return rc;
-    }
-    struct member *own = n == 0 ? NULL : arena_array(l->arena, n - merges, sizeof *own);
-    size_t at = 0;
+    struct member *own = n == 0 ? NULL : arena_array(l->d.arena, n - n_merges, sizeof *own);
+    const struct val **merges =
+        n_merges == 0 ? NULL : arena_array(l->d.arena, n_merges, sizeof *merges);
+    size_t at = 0, at_merge = 0;
     for (size_t i = f->base; i < l->n_entries; i++) {
-        if (!l->entries[i].merge) {
+        if (l->entries[i].merge) {
+            merges[at_merge++] = &l->entries[i].m.value;
+        } else {
             own[at++] = l->entries[i].m;
         }
     }
     f->value.members = own;
-    f->value.count = n - merges;
-    if (l->rules == YAML_CORE) {
-        rc = yaml_refuse_duplicates(l->file, &f->value, l->arena, l->e);
-    }
-    if (rc == 0 && room > 0) {
-        merge_all(l, f, n - merges, room);
-    }
-    return rc;
+    f->value.count = n - n_merges;
+    int rc = n_merges == 0 ? 0 : yaml_merge(l->d, &f->value, merges, n_merges, l->e);
+    return rc == 0 && l->rules == YAML_CORE ? yaml_refuse_duplicates(l->d, &f->value, l->e) : rc;
 }
 
 int yaml_close(struct load *l)
@@ -728,7 +410,7 @@ int yaml_close(struct load *l)
     }
     l->n_entries = f->base;
     l->depth--;
-    anchor_close(l, f->anchor, &f->value, l->nodes - f->nodes, f->height + 1);
+    anchor_close(f->anchor, &f->value, l->nodes - f->nodes, f->height + 1);
     place(l, &f->value, f->height + 1);
     return 0;
 }
@@ -739,9 +421,8 @@ struct load *yaml_load_new(struct arena *arena, const char *file, enum yaml_rule
                            const struct val_items *items)
 {
     struct load *l = mem_zero(sizeof *l);
-    l->arena = arena;
+    l->d = (struct doc){arena, file};
     l->document = arena;
-    l->file = file;
     l->rules = rules;
     l->items = items;
     return l;
@@ -769,8 +450,7 @@ int yaml_load_end(struct load *l, int rc, struct val **out)
     }
     free(l->frames);
     free(l->entries);
-    free(l->anchors);
-    free(l->anchor_names.slots);
+    table_free(&l->anchors);
     free(l);
     return rc;
 }

@@ -3,6 +3,7 @@
 #ifndef KERNEL_BASE_YAML_INT_H
 #define KERNEL_BASE_YAML_INT_H
 
+#include "kernel/base/doc.h"
 #include "kernel/base/yaml.h"
 
 /* ---- yaml_scalar.c ---- */
@@ -63,14 +64,37 @@ int yaml_on_scalar(struct load *l, const struct yaml_part *part) MUST_CHECK;
 int yaml_on_alias(struct load *l, const struct yaml_part *part) MUST_CHECK;
 int yaml_on_open(struct load *l, enum val_kind kind, const struct yaml_part *part) MUST_CHECK;
 
-/* What JSON texts are held to as well: told at the place of v, or of the second of two equal keys.
- * The first returns ERR_LIMIT; the second adds to *nodes and returns 0, or ERR_LIMIT; the third
- * returns 0, or ERR_INPUT. */
+/* What JSON texts are held to as well, told at the place of v. The first returns ERR_LIMIT; the
+ * second adds to *nodes and returns 0, or ERR_LIMIT. */
 int yaml_too_deep(const char *file, const struct val *v, struct err *e) MUST_CHECK;
 int yaml_count(size_t *nodes, size_t more, const char *file, const struct val *v,
                struct err *e) MUST_CHECK;
-int yaml_refuse_duplicates(const char *file, const struct val *map, struct arena *arena,
-                           struct err *e) MUST_CHECK;
+
+/* ---- yaml_tag.c ---- */
+
+/* Makes v, which has its place, what a scalar stands for; without tag and anchor: its text alone.
+ * plain: it has no quotes. Errors as yaml_parse. */
+int yaml_set_scalar(struct doc d, enum yaml_rules rules, const struct yaml_part *part,
+                    struct val *v, struct err *e) MUST_CHECK;
+int yaml_set_untagged(struct doc d, enum yaml_rules rules, struct str text, bool plain,
+                      struct val *v, struct err *e) MUST_CHECK;
+
+/* Whether the tag may stand before a list or map. */
+bool yaml_tag_opens(enum yaml_rules rules, enum val_kind kind, const char *tag);
+
+/* Tells of a tag at v that is not known. Returns ERR_INPUT. */
+int yaml_bad_tag(struct doc d, const struct val *v, const char *tag, struct err *e);
+
+/* ---- yaml_map.c ---- */
+
+/* Tells of the first key that stands in a map for the second time, at its place: ERR_INPUT. */
+int yaml_refuse_duplicates(struct doc d, const struct val *map, struct err *e) MUST_CHECK;
+
+/* Puts the members that << brings before those of `map`. merges: the values of its << (n of them).
+ * Its own members win, then the earlier map of a list, then (PyYAML) the later <<. ERR_INPUT: a
+ * value that is no map, nor a list of maps. */
+int yaml_merge(struct doc d, struct val *map, const struct val *const *merges, size_t n,
+               struct err *e) MUST_CHECK;
 
 /* ---- yaml_events.c ---- */
 

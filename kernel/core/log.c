@@ -31,11 +31,7 @@ static void put_calls(struct buf *b, const struct call *calls, size_t n)
     buf_char(b, '[');
     for (size_t i = 0; i < n; i++) {
         json_next(b);
-        buf_char(b, '{');
-        json_put_text(b, "id", calls[i].id);
-        json_put_text(b, "name", calls[i].name);
-        json_put_text(b, "arguments", calls[i].arguments);
-        buf_char(b, '}');
+        tool_call_add(b, &(struct tool_call){calls[i].id, calls[i].name, calls[i].arguments});
     }
     buf_char(b, ']');
 }

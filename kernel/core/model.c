@@ -58,6 +58,26 @@ const char *role_name(enum role r)
     return role_names[r];
 }
 
+void tool_call_add(struct buf *out, const struct tool_call *c)
+{
+    buf_char(out, '{');
+    json_put_text(out, "id", c->id);
+    json_put_text(out, "name", c->name);
+    json_put_text(out, "arguments", c->arguments);
+    buf_char(out, '}');
+}
+
+void tool_calls_put(struct buf *out, const struct tool_call *calls, size_t n)
+{
+    json_key(out, "calls");
+    buf_char(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_next(out);
+        tool_call_add(out, &calls[i]);
+    }
+    buf_char(out, ']');
+}
+
 void usage_put(struct buf *out, const struct usage *u)
 {
     json_key(out, "usage");

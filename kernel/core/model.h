@@ -77,6 +77,10 @@ bool price_equal(const struct price *a, const struct price *b);
 /* Adds one reply's counts to a sum; a count that is unknown in either is unknown in the sum. */
 void usage_add(struct usage *sum, const struct usage *more);
 
+/* Appends a call as every JSON of ours shows it; and the member "calls": [...] of several. */
+void tool_call_add(struct buf *out, const struct tool_call *c);
+void tool_calls_put(struct buf *out, const struct tool_call *calls, size_t n);
+
 /* Appends the member "usage": {...} as every JSON of ours shows it, null for an unknown count. */
 void usage_put(struct buf *out, const struct usage *u);
 

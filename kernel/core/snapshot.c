@@ -123,16 +123,7 @@ static void put_message(struct buf *out, const struct message *m)
         json_put_bool(out, "notice", true);
     }
     if (m->n_calls > 0) {
-        open_member(out, "calls", '[');
-        for (size_t i = 0; i < m->n_calls; i++) {
-            json_next(out);
-            buf_char(out, '{');
-            json_put_text(out, "id", m->calls[i].id);
-            json_put_text(out, "name", m->calls[i].name);
-            json_put_text(out, "arguments", m->calls[i].arguments);
-            buf_char(out, '}');
-        }
-        buf_char(out, ']');
+        tool_calls_put(out, m->calls, m->n_calls);
     }
     buf_char(out, '}');
 }

@@ -4,10 +4,12 @@
  * others, start new ones, free all) is allowed.
  *
  * Headers are never logged: they may hold keys. */
-#include "kernel/drive/endpoint.h"
-#include "kernel/drive/files.h"
+#include "kernel/drive/curl.h"
+
+#include "kernel/base/arena.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/loop_int.h"
+#include "kernel/drive/machine.h"
 
 #include <assert.h>
 #include <curl/curl.h>

@@ -1,4 +1,4 @@
-/* Files, clocks and randomness of the machine: the only places that touch them. */
+/* Files, folders and their paths. */
 #ifndef KERNEL_DRIVE_FILES_H
 #define KERNEL_DRIVE_FILES_H
 
@@ -50,27 +50,8 @@ int file_swap(const char *path, const char *like, struct str data, struct err *e
 /* Gives a file another name in the same file system, in place of what has it. ERR_IO. */
 int file_rename(const char *from, const char *to, struct err *e) MUST_CHECK;
 
-/* A file that only grows; each append is one write(2), so that it survives kill -9. A regular file
- * is locked as long as it is open (flock), so that two runs never mix their lines. */
-struct appender;
-enum append_mode { APPEND_NEW /* must not exist */, APPEND_TRUNCATE, APPEND_CONTINUE };
-/* ERR_EXISTS, ERR_INPUT (a folder), ERR_IO (also: another appender has it open). path "-" =
- * standard output. */
-int appender_open(const char *path, enum append_mode mode, struct appender **out,
-                  struct err *e) MUST_CHECK;
-/* Whether the file could be opened to append, as far as can be told without making or changing
- * anything. Errors as appender_open, without ERR_EXISTS. */
-int appender_check(const char *path, struct err *e) MUST_CHECK;
-/* ERR_IO on a full disk and the like, from then on for every append; what was written before stays,
- * and of a file nothing of `data`. */
-int appender_add(struct appender *a, struct str data, struct err *e) MUST_CHECK;
-/* fsync and close; frees a in every case. */
-int appender_close(struct appender *a, struct err *e) MUST_CHECK;
-
 /* Cuts a file to its first `bytes` bytes and flushes it. ERR_IO. */
 int file_cut(const char *path, uint64_t bytes, struct err *e) MUST_CHECK;
-/* Whether both paths lead to one file that is there. */
-bool path_same(const char *a, const char *b);
 
 /* Creates a folder and its parents. ERR_IO, also when something else has the name. */
 int dir_make(const char *path, struct err *e) MUST_CHECK;
@@ -84,6 +65,8 @@ int dir_list(struct arena *arena, const char *path, const char *ending, struct s
  * beyond 32 folders in each other or 100,000 files. */
 int dir_tree(struct arena *arena, const char *path, const char *const *endings, const char ***out,
              size_t *n, struct err *e) MUST_CHECK;
+/* Whether both paths lead to one file that is there. */
+bool path_same(const char *a, const char *b);
 bool path_exists(const char *path);
 bool path_is_dir(const char *path);
 bool path_is_file(const char *path); /* a regular one, or a link to one */
@@ -92,16 +75,4 @@ bool path_is_file(const char *path); /* a regular one, or a link to one */
 const char *path_dir(struct arena *arena, const char *path);
 /* dir/name, or name when it is absolute or dir is "."; in arena. */
 const char *path_join(struct arena *arena, const char *dir, const char *name);
-
-/* How many files this process may have open: the system's soft limit, first raised to the hard one
- * (at most 2^16). */
-size_t files_open_max(void);
-
-/* Unix time in milliseconds; random 64 bits from the system. */
-int64_t clock_unix_ms(void);
-uint64_t random_u64(void);
-
-/* "2026-11-29T18:00:00.000Z" from Unix milliseconds, and back; false for text of another form. */
-struct str time_text(struct arena *arena, int64_t unix_ms);
-bool time_parse(struct str text, int64_t *unix_ms);
 #endif

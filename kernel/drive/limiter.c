@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "kernel/base/arena.h"
-#include "kernel/drive/endpoint.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/loop_int.h"
 
 enum {

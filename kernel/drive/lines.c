@@ -44,7 +44,7 @@ int lines_open(const char *path, struct lines **out, struct err *e)
     }
     if (reason != 0) {
         close(fd);
-        return file_fail_read(e, path, reason);
+        return file_fail(e, path, "cannot read", reason);
     }
     *out = lines_new(path, fd);
     return 0;
@@ -123,7 +123,7 @@ int lines_at(struct lines *l, uint64_t at, size_t n, struct str *out, struct err
 {
     int reason = move_window(l, at, n);
     if (reason != 0) {
-        return file_fail_read(e, l->name, reason);
+        return file_fail(e, l->name, "cannot read", reason);
     }
     uint64_t end = l->from + l->n;
     bool inside = at >= l->from && at < end;

@@ -3,7 +3,8 @@
 #ifndef KERNEL_DRIVE_LINES_H
 #define KERNEL_DRIVE_LINES_H
 
-#include "kernel/drive/files.h"
+#include "kernel/base/arena.h"
+#include "kernel/base/err.h"
 
 struct lines;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/base/date.h"
 #include "kernel/base/doc.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/yaml.h"
@@ -177,7 +178,7 @@ static bool is_date(struct str s)
     int64_t ms;
     buf_add(&time, s);
     buf_addz(&time, "T00:00:00.000Z");
-    bool good = s.n == 10 && time_parse(buf_str(&time), &ms);
+    bool good = s.n == 10 && date_parse(buf_str(&time), &ms);
     buf_free(&time);
     return good;
 }

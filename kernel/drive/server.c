@@ -6,8 +6,8 @@
 
 #include "kernel/base/arena.h"
 #include "kernel/base/val.h"
-#include "kernel/drive/files.h"
 #include "kernel/drive/loop_int.h"
+#include "kernel/drive/machine.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

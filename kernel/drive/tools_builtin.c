@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "kernel/base/date.h"
 #include "kernel/base/json.h"
-#include "kernel/drive/files.h"
 #include "kernel/drive/tools_int.h"
 
 enum { DOCS_LIMIT_DEFAULT = 3, WORD_BYTES_MIN = 3, QUERY_BYTES_MAX = 1000 };
@@ -183,7 +183,7 @@ void builtin_answer(enum builtin which, const struct val *args, struct arena *ar
     case BUILTIN_SEARCH_DOCS: search_docs(args, out); break;
     case BUILTIN_NOW:
         buf_addz(out, "{\"ok\":true,\"utc\":");
-        json_add_string(out, time_text(arena, now_unix_ms));
+        json_add_string(out, date_text(arena, now_unix_ms));
         buf_char(out, '}');
         break;
     case BUILTIN_TASK_DONE: buf_addz(out, "{\"ok\":true}"); break;

@@ -4,6 +4,7 @@
 
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
+#include "kernel/drive/curl.h"
 #include "kernel/drive/endpoint.h"
 #include "kernel/drive/tools_int.h"
 

@@ -132,10 +132,7 @@ void chat_encode(const struct llm_request *rq, struct buf *out)
     if (rq->stream) {
         buf_addz(out, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     }
-    if (rq->temperature.n > 0) {
-        json_key(out, "temperature");
-        buf_add(out, rq->temperature);
-    }
+    encode_temperature(out, rq);
     if (rq->max_tokens >= 0) {
         json_put_int(out, "max_completion_tokens", rq->max_tokens);
     }

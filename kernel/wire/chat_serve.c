@@ -142,7 +142,7 @@ static void add_pieces(const struct writing *w, struct str before, struct str te
                        const char *after)
 {
     while (text.n > 0) {
-        size_t n = serve_piece(text, w->o->piece_bytes);
+        size_t n = serve_cut(text, w->o->piece_bytes);
         begin_chunk(w);
         buf_add(w->out, before);
         json_add_string(w->out, str_slice(text, 0, n));

@@ -53,7 +53,7 @@ struct wire_decoder *wire_decoder_new(enum wire_format f, int status,
     struct str type = str_trim(http_header_get(headers, n_headers, "content-type"));
     d->format = f;
     d->status = status;
-    d->retry_after_ms = error_retry_after_ms(headers, n_headers);
+    d->retry_after_ms = quota_retry_after_ms(headers, n_headers);
     d->says_stream = str_starts_nocase(type, "text/event-stream");
     d->arena = arena_new();
     d->draft.arena = d->arena;

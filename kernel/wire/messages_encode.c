@@ -13,18 +13,10 @@ struct request {
     struct buf *out;
 };
 
-/* Appends {"type":TYPE for a content block. */
-static void begin_block(struct buf *out, const char *type)
-{
-    json_next(out);
-    buf_char(out, '{');
-    json_put_text(out, "type", str_of(type));
-}
-
 static void add_text(struct buf *out, struct str text)
 {
     if (str_trim(text).n > 0) { /* a text of only white space is refused */
-        begin_block(out, "text");
+        encode_begin(out, "text");
         json_put_text(out, "text", text);
         buf_char(out, '}');
     }
@@ -48,7 +40,7 @@ static void add_system(const struct request *r)
 
 static void add_result(const struct request *r, const struct message *m)
 {
-    begin_block(r->out, "tool_result");
+    encode_begin(r->out, "tool_result");
     json_put_text(r->out, "tool_use_id", history_id(m->call_id, r->arena));
     if (str_trim(m->content).n > 0) {
         json_put_text(r->out, "content", m->content);
@@ -62,7 +54,7 @@ static void add_result(const struct request *r, const struct message *m)
 static void add_call(const struct request *r, const struct tool_call *call)
 {
     char room[HISTORY_NAME_MAX];
-    begin_block(r->out, "tool_use");
+    encode_begin(r->out, "tool_use");
     json_put_text(r->out, "id", history_id(call->id, r->arena));
     json_put_text(r->out, "name", history_name(r->rq->tools, r->rq->n_tools, call->name, room));
     json_key(r->out, "input");
@@ -78,10 +70,7 @@ static void add_assistant(const struct request *r, const struct message *m)
         switch (parts[i].kind) {
         case PART_TEXT: add_text(r->out, parts[i].text); break;
         case PART_CALL: add_call(r, parts[i].call); break;
-        case PART_OWN:
-            json_next(r->out);
-            buf_add(r->out, parts[i].text);
-            break;
+        case PART_OWN: encode_own(r->out, &parts[i]); break;
         }
     }
 }
@@ -146,15 +135,9 @@ static void add_tools(const struct request *r)
     json_key(r->out, "tools");
     buf_char(r->out, '[');
     for (size_t i = 0; i < rq->n_tools; i++) {
-        const struct tool_spec *tool = &rq->tools[i];
         json_next(r->out);
         buf_char(r->out, '{');
-        json_put_text(r->out, "name", tool->name);
-        if (tool->description.n > 0) {
-            json_put_text(r->out, "description", tool->description);
-        }
-        json_key(r->out, "input_schema");
-        buf_add(r->out, tool->parameters.n > 0 ? tool->parameters : STR("{\"type\":\"object\"}"));
+        encode_tool(r->out, &rq->tools[i], "input_schema");
         buf_char(r->out, '}');
     }
     buf_char(r->out, ']');
@@ -171,13 +154,8 @@ void messages_encode(const struct llm_request *rq, struct buf *out)
     if (rq->n_tools > 0) {
         add_tools(&r);
     }
-    if (rq->stream) {
-        json_put_bool(out, "stream", true);
-    }
-    if (rq->temperature.n > 0) {
-        json_key(out, "temperature");
-        buf_add(out, rq->temperature);
-    }
+    encode_stream(out, rq);
+    encode_temperature(out, rq);
     buf_char(out, '}');
     arena_free(r.arena);
 }

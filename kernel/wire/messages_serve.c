@@ -52,39 +52,6 @@ static void begin_message(const struct writing *w)
 
 /* ---- blocks ---- */
 
-/* A block of the message: one of the reply's parts, or its reasoning, or a text without a part. */
-struct content {
-    enum { THINKING, TEXT, CALL, OWN } kind;
-    struct str text;              /* of thinking and text */
-    const struct tool_call *call; /* CALL */
-    const struct val *own;        /* OWN */
-};
-
-/* The reply as blocks, in its arena. Unsigned thinking comes first; a text that is empty, or what a
- * model refuses with, is a block too. */
-static size_t contents_of(const struct writing *w, struct content **out)
-{
-    const struct reply *r = w->reply;
-    struct content *list = arena_array(w->arena, w->n_parts + 2, sizeof *list);
-    size_t n = 0;
-    if (r->reasoning.n > 0 && !serve_has_own(w, "thinking")) {
-        list[n++] = (struct content){.kind = THINKING, .text = r->reasoning};
-    }
-    if (!r->content_null && r->content.p != NULL && (r->content.n == 0 || serve_refused(r))) {
-        list[n++] = (struct content){.kind = TEXT, .text = r->content};
-    }
-    for (size_t i = 0; i < w->n_parts; i++) {
-        const struct part *p = &w->parts[i];
-        switch (p->kind) {
-        case PART_TEXT: list[n++] = (struct content){.kind = TEXT, .text = p->text}; break;
-        case PART_CALL: list[n++] = (struct content){.kind = CALL, .call = p->call}; break;
-        case PART_OWN: list[n++] = (struct content){.kind = OWN, .own = p->own}; break;
-        }
-    }
-    *out = list;
-    return n;
-}
-
 /* Arguments as a value. What is no JSON, and what would be read as another text (a string, null),
  * stands as a string of its characters. */
 static void add_input(const struct writing *w, struct str arguments)
@@ -101,35 +68,36 @@ static void add_input(const struct writing *w, struct str arguments)
 }
 
 /* A block that is whole; in a stream (`empty`) as it begins. */
-static void add_block(const struct writing *w, const struct content *c, bool empty)
+static void add_block(const struct writing *w, const struct served *c, bool empty)
 {
     struct buf *out = w->out;
     struct str text = empty ? STR("") : c->text;
     switch (c->kind) {
-    case THINKING:
+    case SERVED_REASONING:
         buf_addz(out, "{\"type\":\"thinking\"");
         json_put_text(out, "thinking", text);
         break;
-    case TEXT:
+    case SERVED_TEXT:
+    case SERVED_REFUSAL:
         buf_addz(out, "{\"type\":\"text\"");
         json_put_text(out, "text", text);
         break;
-    case CALL:
+    case SERVED_CALL:
         buf_addz(out, "{\"type\":\"tool_use\"");
         json_put_text(out, "id", c->call->id);
         json_put_text(out, "name", c->call->name);
         json_key(out, "input");
         add_input(w, empty ? STR("") : c->call->arguments);
         break;
-    case OWN: json_add(out, c->own); return;
+    case SERVED_OWN: json_add(out, c->own); return;
     }
     buf_char(out, '}');
 }
 
 static void add_whole(const struct writing *w)
 {
-    struct content *list = NULL;
-    size_t n = contents_of(w, &list);
+    struct served *list = NULL;
+    size_t n = serve_pieces(w, "thinking", &list);
     begin_message(w);
     for (size_t i = 0; i < n; i++) {
         json_next(w->out);
@@ -172,7 +140,7 @@ static void add_pieces(const struct writing *w, size_t index, const char *type, 
                        struct str text, size_t most)
 {
     while (text.n > 0) {
-        size_t n = serve_piece(text, most);
+        size_t n = serve_cut(text, most);
         struct buf piece = {0};
         json_add_string(&piece, str_slice(text, 0, n));
         add_delta(w, index, type, key, buf_str(&piece));
@@ -247,13 +215,13 @@ static void add_own_deltas(const struct writing *w, size_t index, const struct v
     }
 }
 
-static void stream_block(const struct writing *w, size_t index, const struct content *c)
+static void stream_block(const struct writing *w, size_t index, const struct served *c)
 {
     size_t most = w->o->piece_bytes;
     begin_event(w, "content_block_start");
     json_put_int(w->out, "index", (int64_t)index);
     json_key(w->out, "content_block");
-    if (c->kind == OWN) {
+    if (c->kind == SERVED_OWN) {
         begin_own(w, c->own);
     } else {
         add_block(w, c, true);
@@ -264,12 +232,13 @@ static void stream_block(const struct writing *w, size_t index, const struct con
         end_event(w);
     }
     switch (c->kind) {
-    case THINKING: add_pieces(w, index, "thinking_delta", "thinking", c->text, most); break;
-    case TEXT: add_pieces(w, index, "text_delta", "text", c->text, most); break;
-    case CALL:
+    case SERVED_REASONING: add_pieces(w, index, "thinking_delta", "thinking", c->text, most); break;
+    case SERVED_TEXT:
+    case SERVED_REFUSAL: add_pieces(w, index, "text_delta", "text", c->text, most); break;
+    case SERVED_CALL:
         add_pieces(w, index, "input_json_delta", "partial_json", c->call->arguments, most);
         break;
-    case OWN: add_own_deltas(w, index, c->own); break;
+    case SERVED_OWN: add_own_deltas(w, index, c->own); break;
     }
     begin_event(w, "content_block_stop");
     json_put_int(w->out, "index", (int64_t)index);
@@ -279,8 +248,8 @@ static void stream_block(const struct writing *w, size_t index, const struct con
 static void add_stream(const struct writing *w)
 {
     const struct usage *u = &w->reply->usage;
-    struct content *list = NULL;
-    size_t n = contents_of(w, &list);
+    struct served *list = NULL;
+    size_t n = serve_pieces(w, "thinking", &list);
     begin_event(w, "message_start");
     json_key(w->out, "message");
     begin_message(w);

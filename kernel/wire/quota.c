@@ -2,10 +2,10 @@
 
 #include <stdio.h>
 
-#include "kernel/wire/date_int.h"
+#include "kernel/base/date.h"
 #include "kernel/wire/wire_int.h"
 
-enum { HEADER_NAME_MAX = 64, RESET_MS_MAX = 7 * 24 * 3600 * 1000 };
+enum { HEADER_NAME_MAX = 64, WAIT_MS_MAX = 7 * 24 * 3600 * 1000 };
 
 static bool is_digit(char c)
 {
@@ -58,14 +58,56 @@ static int64_t duration_of(struct str text)
         int64_t milli = 0;
         if (number.n == 0 || number.n > 12 || !is_digit(number.p[0]) ||
             !is_digit(number.p[number.n - 1]) || unit == 0 || !num_scaled(number, 3, &milli) ||
-            milli > INT64_C(1000) * RESET_MS_MAX) {
+            milli > INT64_C(1000) * WAIT_MS_MAX) {
             return -1;
         }
         total += (milli * unit + 999) / 1000;
-        total = total > RESET_MS_MAX ? RESET_MS_MAX : total;
+        total = total > WAIT_MS_MAX ? WAIT_MS_MAX : total;
         at = next;
     }
     return text.n == 0 ? -1 : total;
+}
+
+/* A number of units ("2", "1.5") as milliseconds; -1 for anything else. */
+static int64_t number_ms(struct str text, int scale)
+{
+    text = str_trim(text);
+    size_t points = 0;
+    for (size_t i = 0; i < text.n; i++) {
+        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        bool point = text.p[i] == '.' && i > 0 && i + 1 < text.n;
+        points += point;
+        if ((!digit && !point) || points > 1) {
+            return -1;
+        }
+    }
+    int64_t ms = -1;
+    if (text.n == 0 || text.n > 18 || !num_scaled(text, scale, &ms)) {
+        return -1;
+    }
+    return ms > WAIT_MS_MAX ? WAIT_MS_MAX : ms;
+}
+
+/* How long it is from the answer's own Date, so that no clock is asked, to a time of day; -1 where
+ * one of them is missing. */
+static int64_t wait_until(struct str time, bool (*parse)(struct str text, int64_t *unix_ms),
+                          const struct http_header *headers, size_t n)
+{
+    int64_t until_ms, sent_ms;
+    if (!parse(time, &until_ms) ||
+        !date_parse_http(http_header_get(headers, n, "date"), &sent_ms)) {
+        return -1;
+    }
+    int64_t ms = until_ms > sent_ms ? until_ms - sent_ms : 0;
+    return ms > WAIT_MS_MAX ? WAIT_MS_MAX : ms;
+}
+
+int64_t quota_retry_after_ms(const struct http_header *headers, size_t n)
+{
+    struct str text = http_header_get(headers, n, "retry-after");
+    int64_t ms = number_ms(http_header_get(headers, n, "retry-after-ms"), 0);
+    ms = ms >= 0 ? ms : number_ms(text, 3);
+    return ms >= 0 ? ms : wait_until(text, date_parse_http, headers, n);
 }
 
 static struct str header(const struct http_header *headers, size_t n, const char *format,
@@ -89,14 +131,10 @@ static struct wire_quota openai_quota(const struct http_header *headers, size_t 
 static struct wire_quota anthropic_quota(const struct http_header *headers, size_t n,
                                          const char *prefix)
 {
-    int64_t until = error_rfc3339_s(header(headers, n, prefix, "reset"));
-    int64_t sent = error_http_date_s(http_header_get(headers, n, "date"));
-    int64_t s = until < 0 || sent < 0 ? -1 : until > sent ? until - sent : 0;
-    return (struct wire_quota){.limit = count_of(header(headers, n, prefix, "limit")),
-                               .left = count_of(header(headers, n, prefix, "remaining")),
-                               .reset_ms = s < 0                     ? -1
-                                           : s > RESET_MS_MAX / 1000 ? RESET_MS_MAX
-                                                                     : s * 1000};
+    return (struct wire_quota){
+        .limit = count_of(header(headers, n, prefix, "limit")),
+        .left = count_of(header(headers, n, prefix, "remaining")),
+        .reset_ms = wait_until(header(headers, n, prefix, "reset"), date_parse_iso, headers, n)};
 }
 
 static struct wire_quota quota(const struct http_header *headers, size_t n, const char *what,
@@ -109,7 +147,7 @@ static struct wire_quota quota(const struct http_header *headers, size_t n, cons
 struct wire_quotas wire_quotas_read(const struct http_header *headers, size_t n)
 {
     return (struct wire_quotas){
-        .retry_after_ms = error_retry_after_ms(headers, n),
+        .retry_after_ms = quota_retry_after_ms(headers, n),
         .requests = quota(headers, n, "requests", "anthropic-ratelimit-requests-"),
         .tokens = quota(headers, n, "tokens", "anthropic-ratelimit-tokens-")};
 }

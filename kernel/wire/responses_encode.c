@@ -24,13 +24,6 @@ static bool reasons(struct str model)
     return true;
 }
 
-static void begin_item(const struct request *r, const char *type)
-{
-    json_next(r->out);
-    buf_char(r->out, '{');
-    json_put_text(r->out, "type", str_of(type));
-}
-
 /* The short form of a message. */
 static void add_message(const struct request *r, const char *role, struct str content)
 {
@@ -44,7 +37,7 @@ static void add_message(const struct request *r, const char *role, struct str co
 static void add_call(const struct request *r, const struct tool_call *call)
 {
     char room[HISTORY_NAME_MAX];
-    begin_item(r, "function_call");
+    encode_begin(r->out, "function_call");
     json_put_text(r->out, "call_id", history_id(call->id, r->arena));
     json_put_text(r->out, "name", history_name(r->rq->tools, r->rq->n_tools, call->name, room));
     json_put_text(r->out, "arguments", history_arguments(call->arguments));
@@ -63,10 +56,7 @@ static void add_assistant(const struct request *r, const struct message *m)
             }
             break;
         case PART_CALL: add_call(r, parts[i].call); break;
-        case PART_OWN:
-            json_next(r->out);
-            buf_add(r->out, parts[i].text);
-            break;
+        case PART_OWN: encode_own(r->out, &parts[i]); break;
         }
     }
 }
@@ -82,7 +72,7 @@ static void add_input(const struct request *r, size_t from)
         case ROLE_USER: add_message(r, "user", m->content); break;
         case ROLE_ASSISTANT: add_assistant(r, m); break;
         case ROLE_TOOL:
-            begin_item(r, "function_call_output");
+            encode_begin(r->out, "function_call_output");
             json_put_text(r->out, "call_id", history_id(m->call_id, r->arena));
             json_put_text(r->out, "output", m->content);
             buf_char(r->out, '}');
@@ -98,14 +88,8 @@ static void add_tools(const struct request *r)
     json_key(r->out, "tools");
     buf_char(r->out, '[');
     for (size_t i = 0; i < r->rq->n_tools; i++) {
-        const struct tool_spec *tool = &r->rq->tools[i];
-        begin_item(r, "function");
-        json_put_text(r->out, "name", tool->name);
-        if (tool->description.n > 0) {
-            json_put_text(r->out, "description", tool->description);
-        }
-        json_key(r->out, "parameters");
-        buf_add(r->out, tool->parameters.n > 0 ? tool->parameters : STR("{\"type\":\"object\"}"));
+        encode_begin(r->out, "function");
+        encode_tool(r->out, &r->rq->tools[i], "parameters");
         json_put_bool(r->out, "strict", false);
         buf_char(r->out, '}');
     }
@@ -125,13 +109,8 @@ void responses_encode(const struct llm_request *rq, struct buf *out)
     if (rq->n_tools > 0) {
         add_tools(&r);
     }
-    if (rq->stream) {
-        json_put_bool(out, "stream", true);
-    }
-    if (rq->temperature.n > 0) {
-        json_key(out, "temperature");
-        buf_add(out, rq->temperature);
-    }
+    encode_stream(out, rq);
+    encode_temperature(out, rq);
     if (rq->max_tokens >= 0) {
         json_put_int(out, "max_output_tokens", rq->max_tokens);
     }

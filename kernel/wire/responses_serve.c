@@ -3,15 +3,6 @@
 #include "kernel/base/json.h"
 #include "kernel/wire/wire_int.h"
 
-/* An item of the output: one of the reply's parts, or its reasoning, or a text without a part. */
-struct item {
-    enum { REASONING, TEXT, REFUSAL, CALL, OWN } kind;
-    struct str id;
-    struct str text;              /* of reasoning, text, refusal */
-    const struct tool_call *call; /* CALL */
-    const struct val *own;        /* OWN */
-};
-
 /* Why the response is not complete, or NULL. */
 static const char *incomplete_word(enum stop_reason stop)
 {
@@ -27,58 +18,42 @@ static const char *incomplete_word(enum stop_reason stop)
     return NULL;
 }
 
-static const char *id_prefix(int kind)
+static const char *id_prefix(enum served_kind kind)
 {
-    static const char *const prefixes[] = {
-        [REASONING] = "rs", [TEXT] = "msg", [REFUSAL] = "msg", [CALL] = "fc", [OWN] = "item"};
+    static const char *const prefixes[] = {[SERVED_REASONING] = "rs",
+                                           [SERVED_TEXT] = "msg",
+                                           [SERVED_REFUSAL] = "msg",
+                                           [SERVED_CALL] = "fc",
+                                           [SERVED_OWN] = "item"};
     return prefixes[kind];
 }
 
-/* The reply as items, in its arena. Unsigned reasoning comes first; a text that is empty, or what a
- * model refuses with, is an item too. */
-static size_t items_of(const struct writing *w, struct item **out)
+/* The reply as items of the output, each with its id. */
+static size_t items_of(const struct writing *w, struct served **out)
 {
-    const struct reply *r = w->reply;
-    struct item *list = arena_array(w->arena, w->n_parts + 2, sizeof *list);
-    size_t n = 0;
-    if (r->reasoning.n > 0 && !serve_has_own(w, "reasoning")) {
-        list[n++] = (struct item){.kind = REASONING, .text = r->reasoning};
-    }
-    if (!r->content_null && r->content.p != NULL && (r->content.n == 0 || serve_refused(r))) {
-        list[n].kind = serve_refused(r) ? REFUSAL : TEXT;
-        list[n++].text = r->content;
-    }
-    for (size_t i = 0; i < w->n_parts; i++) {
-        const struct part *p = &w->parts[i];
-        switch (p->kind) {
-        case PART_TEXT: list[n++] = (struct item){.kind = TEXT, .text = p->text}; break;
-        case PART_CALL: list[n++] = (struct item){.kind = CALL, .call = p->call}; break;
-        case PART_OWN: list[n++] = (struct item){.kind = OWN, .own = p->own}; break;
-        }
-    }
+    size_t n = serve_pieces(w, "reasoning", out);
     for (size_t i = 0; i < n; i++) {
-        list[i].id = arena_printf(w->arena, "%s_%.*s_%zu", id_prefix((int)list[i].kind),
-                                  STR_FMT(w->o->id), i);
+        struct served *it = &(*out)[i];
+        it->id = arena_printf(w->arena, "%s_%.*s_%zu", id_prefix(it->kind), STR_FMT(w->o->id), i);
     }
-    *out = list;
     return n;
 }
 
 /* A part of a message's content, or of a summary. */
-static void add_content(struct buf *out, const struct item *it, struct str text)
+static void add_content(struct buf *out, const struct served *it, struct str text)
 {
     switch (it->kind) {
-    case REASONING:
+    case SERVED_REASONING:
         buf_addz(out, "{\"type\":\"summary_text\"");
         json_put_text(out, "text", text);
         break;
-    case REFUSAL:
+    case SERVED_REFUSAL:
         buf_addz(out, "{\"type\":\"refusal\"");
         json_put_text(out, "refusal", text);
         break;
-    case TEXT:
-    case CALL:
-    case OWN:
+    case SERVED_TEXT:
+    case SERVED_CALL:
+    case SERVED_OWN:
         buf_addz(out, "{\"type\":\"output_text\",\"annotations\":[],\"logprobs\":[]");
         json_put_text(out, "text", text);
         break;
@@ -87,37 +62,37 @@ static void add_content(struct buf *out, const struct item *it, struct str text)
 }
 
 /* An item that is whole, or (`begun`) as it is added to a stream. */
-static void add_item(struct buf *out, const struct item *it, bool begun)
+static void add_item(struct buf *out, const struct served *it, bool begun)
 {
     struct str status = begun ? STR("in_progress") : STR("completed");
-    if (it->kind == OWN) {
+    if (it->kind == SERVED_OWN) {
         json_add(out, it->own);
         return;
     }
     buf_char(out, '{');
     json_put_text(out, "id", it->id);
     switch (it->kind) {
-    case REASONING:
+    case SERVED_REASONING:
         json_put_text(out, "type", STR("reasoning"));
         json_key(out, "summary");
         break;
-    case TEXT:
-    case REFUSAL:
+    case SERVED_TEXT:
+    case SERVED_REFUSAL:
         json_put_text(out, "type", STR("message"));
         json_put_text(out, "status", status);
         json_put_text(out, "role", STR("assistant"));
         json_key(out, "content");
         break;
-    case CALL:
+    case SERVED_CALL:
         json_put_text(out, "type", STR("function_call"));
         json_put_text(out, "status", status);
         json_put_text(out, "arguments", begun ? STR("") : it->call->arguments);
         json_put_text(out, "call_id", it->call->id);
         json_put_text(out, "name", it->call->name);
         break;
-    case OWN: break;
+    case SERVED_OWN: break;
     }
-    if (it->kind != CALL) {
+    if (it->kind != SERVED_CALL) {
         buf_char(out, '[');
         if (!begun) {
             add_content(out, it, it->text);
@@ -151,7 +126,7 @@ static void add_usage(struct buf *out, const struct usage *u)
 }
 
 /* The response object; `done`: with its output, as it ended. */
-static void add_response(const struct writing *w, const struct item *items, size_t n, bool done)
+static void add_response(const struct writing *w, const struct served *items, size_t n, bool done)
 {
     struct buf *out = w->out;
     const char *incomplete = done ? incomplete_word(w->reply->stop) : NULL;
@@ -199,8 +174,8 @@ static void end_event(const struct writing *w)
     serve_note_end(w);
 }
 
-static void response_event(struct writing *w, const char *type, const struct item *items, size_t n,
-                           bool done)
+static void response_event(struct writing *w, const char *type, const struct served *items,
+                           size_t n, bool done)
 {
     begin_event(w, type);
     json_key(w->out, "response");
@@ -208,7 +183,7 @@ static void response_event(struct writing *w, const char *type, const struct ite
     end_event(w);
 }
 
-static void item_event(struct writing *w, const char *type, size_t index, const struct item *it,
+static void item_event(struct writing *w, const char *type, size_t index, const struct served *it,
                        bool begun)
 {
     begin_event(w, type);
@@ -219,13 +194,13 @@ static void item_event(struct writing *w, const char *type, size_t index, const 
 }
 
 /* An event of what is inside item `index`: its part, or the arguments of a call. */
-static void begin_inner(struct writing *w, const char *type, size_t index, const struct item *it)
+static void begin_inner(struct writing *w, const char *type, size_t index, const struct served *it)
 {
     begin_event(w, type);
     json_put_text(w->out, "item_id", it->id);
     json_put_int(w->out, "output_index", (int64_t)index);
-    if (it->kind != CALL) {
-        json_put_int(w->out, it->kind == REASONING ? "summary_index" : "content_index", 0);
+    if (it->kind != SERVED_CALL) {
+        json_put_int(w->out, it->kind == SERVED_REASONING ? "summary_index" : "content_index", 0);
     }
 }
 
@@ -238,24 +213,24 @@ struct event_names {
     const char *part_done;
 };
 
-static struct event_names names_of(const struct item *it)
+static struct event_names names_of(const struct served *it)
 {
     static const struct event_names names[] = {
-        [REASONING] = {"response.reasoning_summary_part.added",
-                       "response.reasoning_summary_text.delta",
-                       "response.reasoning_summary_text.done", "text",
-                       "response.reasoning_summary_part.done"},
-        [TEXT] = {"response.content_part.added", "response.output_text.delta",
-                  "response.output_text.done", "text", "response.content_part.done"},
-        [REFUSAL] = {"response.content_part.added", "response.refusal.delta",
-                     "response.refusal.done", "refusal", "response.content_part.done"},
-        [CALL] = {NULL, "response.function_call_arguments.delta",
-                  "response.function_call_arguments.done", "arguments", NULL},
+        [SERVED_REASONING] = {"response.reasoning_summary_part.added",
+                              "response.reasoning_summary_text.delta",
+                              "response.reasoning_summary_text.done", "text",
+                              "response.reasoning_summary_part.done"},
+        [SERVED_TEXT] = {"response.content_part.added", "response.output_text.delta",
+                         "response.output_text.done", "text", "response.content_part.done"},
+        [SERVED_REFUSAL] = {"response.content_part.added", "response.refusal.delta",
+                            "response.refusal.done", "refusal", "response.content_part.done"},
+        [SERVED_CALL] = {NULL, "response.function_call_arguments.delta",
+                         "response.function_call_arguments.done", "arguments", NULL},
     };
     return names[it->kind];
 }
 
-static void part_event(struct writing *w, const char *type, size_t index, const struct item *it,
+static void part_event(struct writing *w, const char *type, size_t index, const struct served *it,
                        struct str text)
 {
     begin_inner(w, type, index, it);
@@ -264,41 +239,41 @@ static void part_event(struct writing *w, const char *type, size_t index, const 
     end_event(w);
 }
 
-static void stream_inside(struct writing *w, size_t index, const struct item *it)
+static void stream_inside(struct writing *w, size_t index, const struct served *it)
 {
     struct event_names names = names_of(it);
-    struct str all = it->kind == CALL ? it->call->arguments : it->text;
+    struct str all = it->kind == SERVED_CALL ? it->call->arguments : it->text;
     if (names.part_added != NULL) {
         part_event(w, names.part_added, index, it, STR(""));
     }
     for (struct str text = all; text.n > 0;) {
-        size_t n = serve_piece(text, w->o->piece_bytes);
+        size_t n = serve_cut(text, w->o->piece_bytes);
         begin_inner(w, names.delta, index, it);
         json_put_text(w->out, "delta", str_slice(text, 0, n));
-        buf_addz(w->out, it->kind == TEXT ? ",\"logprobs\":[]" : "");
+        buf_addz(w->out, it->kind == SERVED_TEXT ? ",\"logprobs\":[]" : "");
         end_event(w);
         text = str_slice(text, n, text.n);
     }
     begin_inner(w, names.done, index, it);
-    if (it->kind == CALL) {
+    if (it->kind == SERVED_CALL) {
         json_put_text(w->out, "name", it->call->name);
     }
     json_put_text(w->out, names.done_key, all);
-    buf_addz(w->out, it->kind == TEXT ? ",\"logprobs\":[]" : "");
+    buf_addz(w->out, it->kind == SERVED_TEXT ? ",\"logprobs\":[]" : "");
     end_event(w);
     if (names.part_done != NULL) {
         part_event(w, names.part_done, index, it, all);
     }
 }
 
-static void add_stream(struct writing *w, const struct item *items, size_t n)
+static void add_stream(struct writing *w, const struct served *items, size_t n)
 {
     bool complete = incomplete_word(w->reply->stop) == NULL;
     response_event(w, "response.created", items, n, false);
     response_event(w, "response.in_progress", items, n, false);
     for (size_t i = 0; i < n; i++) {
         item_event(w, "response.output_item.added", i, &items[i], true);
-        if (items[i].kind != OWN) {
+        if (items[i].kind != SERVED_OWN) {
             stream_inside(w, i, &items[i]);
         }
         item_event(w, "response.output_item.done", i, &items[i], false);
@@ -308,7 +283,7 @@ static void add_stream(struct writing *w, const struct item *items, size_t n)
 
 void responses_serve(struct writing *w)
 {
-    struct item *items = NULL;
+    struct served *items = NULL;
     size_t n = items_of(w, &items);
     if (w->o->stream) {
         add_stream(w, items, n);

@@ -37,7 +37,7 @@ void serve_note_end(const struct writing *w)
     }
 }
 
-size_t serve_piece(struct str s, size_t max)
+size_t serve_cut(struct str s, size_t max)
 {
     if (max == 0 || s.n <= max) {
         return s.n;
@@ -56,7 +56,8 @@ size_t serve_piece(struct str s, size_t max)
     return n;
 }
 
-bool serve_has_own(const struct writing *w, const char *type)
+/* Whether a part of the reply is the provider's own of that type. */
+static bool has_own(const struct writing *w, const char *type)
 {
     for (size_t i = 0; i < w->n_parts; i++) {
         if (w->parts[i].kind == PART_OWN &&
@@ -65,6 +66,30 @@ bool serve_has_own(const struct writing *w, const char *type)
         }
     }
     return false;
+}
+
+size_t serve_pieces(const struct writing *w, const char *own_reasoning, struct served **out)
+{
+    const struct reply *r = w->reply;
+    struct served *list = arena_array(w->arena, w->n_parts + 2, sizeof *list);
+    size_t n = 0;
+    if (r->reasoning.n > 0 && !has_own(w, own_reasoning)) {
+        list[n++] = (struct served){.kind = SERVED_REASONING, .text = r->reasoning};
+    }
+    if (!r->content_null && r->content.p != NULL && (r->content.n == 0 || serve_refused(r))) {
+        list[n].kind = serve_refused(r) ? SERVED_REFUSAL : SERVED_TEXT;
+        list[n++].text = r->content;
+    }
+    for (size_t i = 0; i < w->n_parts; i++) {
+        const struct part *p = &w->parts[i];
+        switch (p->kind) {
+        case PART_TEXT: list[n++] = (struct served){.kind = SERVED_TEXT, .text = p->text}; break;
+        case PART_CALL: list[n++] = (struct served){.kind = SERVED_CALL, .call = p->call}; break;
+        case PART_OWN: list[n++] = (struct served){.kind = SERVED_OWN, .own = p->own}; break;
+        }
+    }
+    *out = list;
+    return n;
 }
 
 int wire_encode_reply(enum wire_format f, const struct reply *reply,

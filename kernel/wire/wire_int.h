@@ -175,8 +175,10 @@ bool error_is(const struct val *v);
  * message: the message is a preview of `body`. */
 void error_fail(struct draft *d, int status, const struct val *v, struct str body);
 
+/* ---- quota.c ---- */
+
 /* What Retry-After and its relatives ask for, in ms; -1 = nothing. */
-int64_t error_retry_after_ms(const struct http_header *headers, size_t n);
+int64_t quota_retry_after_ms(const struct http_header *headers, size_t n);
 
 /* ---- the formats: one event of a stream, or a whole body ---- */
 
@@ -203,6 +205,21 @@ struct str history_arguments(struct str arguments);
 
 /* The id itself where it is good, else one that is made of it (in arena), the same each time. */
 struct str history_id(struct str id, struct arena *arena);
+
+/* ---- encode.c: what requests of several formats have in common ---- */
+
+/* Begins the next object of a list with its type; the caller closes it. */
+void encode_begin(struct buf *out, const char *type);
+
+/* Appends a part as the provider sent it (PART_OWN) to a list. */
+void encode_own(struct buf *out, const struct part *part);
+
+/* Appends a tool's name, description where it has one, and schema as members of an object. */
+void encode_tool(struct buf *out, const struct tool_spec *tool, const char *schema_key);
+
+/* Append the member, where it is set. */
+void encode_stream(struct buf *out, const struct llm_request *rq);
+void encode_temperature(struct buf *out, const struct llm_request *rq);
 
 /* ---- requests of the formats ---- */
 
@@ -236,14 +253,28 @@ int64_t serve_usage_total(const struct usage *u);
 /* Appends a member that is a count, unless that is not known (negative). */
 void serve_put_count(struct buf *out, const char *key, int64_t count);
 
-/* Whether a part of the reply is the provider's own of that type. */
-bool serve_has_own(const struct writing *w, const char *type);
+enum served_kind { SERVED_REASONING, SERVED_TEXT, SERVED_REFUSAL, SERVED_CALL, SERVED_OWN };
 
-/* Notes that a piece of the body ends here. */
+/* A piece of a reply as Messages (a block) and Responses (an item) write it: one of its parts, its
+ * reasoning, or a text without a part. */
+struct served {
+    enum served_kind kind;
+    struct str id;                /* Responses: its own */
+    struct str text;              /* of reasoning, text, refusal */
+    const struct tool_call *call; /* SERVED_CALL */
+    const struct val *own;        /* SERVED_OWN */
+};
+
+/* The reply as pieces, into *out (in its arena); returns the count. Reasoning that no part of type
+ * `own_reasoning` holds comes first; a text that is empty, or what a model refuses with, is a piece
+ * too. */
+size_t serve_pieces(const struct writing *w, const char *own_reasoning, struct served **out);
+
+/* Notes that an event of the body ends here. */
 void serve_note_end(const struct writing *w);
 
-/* The size of the first piece of `s`: at most `max` bytes (0 = all), cut at a character. */
-size_t serve_piece(struct str s, size_t max);
+/* How much of `s` goes first: at most `max` bytes (0 = all), cut at a character. */
+size_t serve_cut(struct str s, size_t max);
 
 void chat_serve(struct writing *w);
 void responses_serve(struct writing *w);

@@ -41,7 +41,8 @@ static struct eval_report *report_of(const struct eval_trial *trials, struct str
     for (size_t i = 0, at = 0; at < lines.n; i++) {
         struct str rest = str_slice(lines, at, lines.n);
         struct str line = str_slice(rest, 0, str_find(rest, STR("\n")));
-        report_fill_row(r, &trials[i], line, at, report_add_row(r));
+        int rc = report_add_line(r, &trials[i], line, at, NULL);
+        assert(rc == 0);
         at += line.n + 1;
     }
     report_read_from(r, lines_over("f", lines));

@@ -72,7 +72,7 @@ static struct eval_report *report_of(const struct eval_trial *t, size_t n, struc
         size_t at = file->n;
         eval_trial_json(file, &t[i]);
         struct str line = str_slice(buf_str(file), at, file->n - 1);
-        report_fill_row(r, &t[i], line, at, report_add_row(r));
+        CU_ASSERT_EQUAL(report_add_line(r, &t[i], line, at, NULL), 0);
     }
     report_read_from(r, lines_over("runs/demo/results.jsonl", buf_str(file)));
     r->summary = summary;
@@ -170,8 +170,8 @@ static void totals_name_each_currency(void)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buf file = {0};
         struct eval_report *r = report_of(trials, 3, &file);
-        memcpy(r->summary.costs, cases[i].costs, sizeof cases[i].costs);
-        r->summary.n_costs = cases[i].n;
+        memcpy(r->summary.costs.of, cases[i].costs, sizeof cases[i].costs);
+        r->summary.costs.n = cases[i].n;
         struct sink out = table_of(r, false);
         CU_ASSERT(str_find(buf_str(&out.text), str_of(cases[i].want)) != SIZE_MAX);
         buf_free(&out.text);
@@ -202,9 +202,9 @@ static void cost_stands_with_its_shares(void)
         struct eval_report *r = report_of(trials, 1, &file);
         r->summary.usage = cases[i].usage;
         if (cases[i].priced) {
-            r->summary.costs[0] = (struct eval_cost){STR("USD"), 1250000};
-            r->summary.judge_costs[0] = (struct eval_cost){STR("USD"), 312500};
-            r->summary.n_costs = r->summary.n_judge_costs = 1;
+            r->summary.costs.of[0] = (struct eval_cost){STR("USD"), 1250000};
+            r->summary.judge_costs.of[0] = (struct eval_cost){STR("USD"), 312500};
+            r->summary.costs.n = r->summary.judge_costs.n = 1;
             r->summary.judged = 3;
         } else {
             r->rows[0].cost_nano = -1;

@@ -455,10 +455,13 @@ static void members_are_written(void)
     json_put_known(&out, "g", 0);
     json_put_bool(&out, "h", true);
     json_put_hash(&out, "i", UINT64_C(0xa0b1c2));
+    json_put_texts(&out, "j", (const struct str[]){STR("x\"y"), STR("")}, 2);
+    json_put_texts(&out, "k", NULL, 0);
     buf_char(&out, '}');
-    CU_ASSERT(str_is(buf_str(&out), "{\"a\":\"x\\\"y\",\"b\":\"\",\"c\":null,\"d\":\"\",\"e\":-1,"
-                                    "\"f\":null,\"g\":0,\"h\":true,"
-                                    "\"i\":\"0000000000a0b1c2\"}"));
+    CU_ASSERT(str_is(buf_str(&out),
+                     "{\"a\":\"x\\\"y\",\"b\":\"\",\"c\":null,\"d\":\"\",\"e\":-1,"
+                     "\"f\":null,\"g\":0,\"h\":true,"
+                     "\"i\":\"0000000000a0b1c2\",\"j\":[\"x\\\"y\",\"\"],\"k\":[]}"));
     buf_free(&out);
 }
 

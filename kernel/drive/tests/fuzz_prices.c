@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "kernel/drive/files.h"
 #include "kernel/drive/prices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

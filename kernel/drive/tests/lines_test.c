@@ -1,4 +1,5 @@
 #include "ci/testing/testing.h"
+#include "kernel/drive/files.h"
 #include "kernel/drive/lines.h"
 
 #include <stdlib.h>

@@ -11,6 +11,10 @@
 static void on_closed(uv_handle_t *handle)
 {
     struct loopback_peer *p = handle->data;
+    *p->at_me = p->next;
+    if (p->next != NULL) {
+        p->next->at_me = p->at_me;
+    }
     buf_free(&p->got);
     free(p);
 }
@@ -95,6 +99,12 @@ static void on_connection(uv_stream_t *listener, int status)
     CU_ASSERT_EQUAL(status, 0);
     p->server = listener->data;
     p->server->connections++;
+    p->next = p->server->peers;
+    p->at_me = &p->server->peers;
+    if (p->next != NULL) {
+        p->next->at_me = &p->next;
+    }
+    p->server->peers = p;
     uv_tcp_init(listener->loop, &p->tcp);
     uv_timer_init(listener->loop, &p->pause);
     p->tcp.data = p;
@@ -117,4 +127,14 @@ void loopback_start(struct loopback *s, uv_loop_t *loop)
     CU_ASSERT_EQUAL(uv_tcp_getsockname(&s->listener, (struct sockaddr *)&address, &size), 0);
     s->port = ntohs(address.sin_port);
     uv_unref((uv_handle_t *)&s->listener);
+}
+
+void loopback_stop(struct loopback *s)
+{
+    if (!uv_is_closing((uv_handle_t *)&s->listener)) {
+        uv_close((uv_handle_t *)&s->listener, NULL);
+    }
+    for (struct loopback_peer *p = s->peers; p != NULL; p = p->next) {
+        loopback_close(p);
+    }
 }

@@ -18,6 +18,7 @@ struct loopback {
     size_t requests;
     struct buf request; /* the newest; freed by the test */
     uv_tcp_t listener;
+    struct loopback_peer *peers; /* the connections that are open */
 };
 
 /* A connection. */
@@ -27,6 +28,7 @@ struct loopback_peer {
     uv_write_t write;
     size_t at; /* likewise: the next piece */
     struct loopback *server;
+    struct loopback_peer *next, **at_me;
     struct buf got;
     char input[4096];
 };
@@ -34,6 +36,10 @@ struct loopback_peer {
 /* Listens; neither the listener nor an idle connection keeps the loop going. on_request must be
  * set. */
 void loopback_start(struct loopback *s, uv_loop_t *loop);
+
+/* Closes the listener and all connections, before the loop is freed: a client that gives up leaves
+ * bytes behind, and the end of the connection is read only after them. */
+void loopback_stop(struct loopback *s);
 
 /* Sends text, then calls sent with write->data = p. */
 void loopback_send(struct loopback_peer *p, const char *text, uv_write_cb sent);
