@@ -1,21 +1,21 @@
-/* Starting processes that end with us. */
+/* Starting children, for who has words of its own where that fails, and what keeps them. */
 #ifndef KERNEL_DRIVE_CHILD_INT_H
 #define KERNEL_DRIVE_CHILD_INT_H
 
-#include <stdbool.h>
 #include <sys/types.h>
-#include <uv.h>
 
-/* uv_spawn for a process that is killed when we end, even if we are killed. One that stands apart
- * (UV_PROCESS_DETACHED) leads a process group, and has a keeper (Linux): then process->pid is the
- * keeper's, which ends as the process did, once all that this has started is killed. Without a
- * keeper the group is killed, by the caller. */
-int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options);
+#include "kernel/drive/child.h"
 
-/* Kills what stands apart and still runs, with all that it started. */
-void keeper_kill(int pid);
+/* child_start; NULL where it cannot be started, with the system's reason in *why. */
+struct child *child_new(const struct child_options *o, const char **why);
 
-/* Called in the child of a fork by `parent`: returns in the process that shall become the program,
- * which is another one where it is to have a keeper. Elsewhere than on Linux it does nothing. */
+/* Called in the child of a fork by `parent`, which shall become a program that is killed when the
+ * parent ends, even if that is killed. With `keeps` it may be a keeper instead (Linux) and never
+ * return: a process that ends as the program did, once all that this has started is killed. It
+ * returns in another one then. Elsewhere than on Linux it does nothing. */
 void keeper_part(pid_t parent, bool keeps);
+
+/* Kills a program that leads a process group and still runs: its keeper, or where it has none the
+ * group. pid: the one's or the other's. */
+void keeper_kill(pid_t pid);
 #endif

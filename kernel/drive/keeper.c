@@ -146,7 +146,7 @@ void keeper_part(pid_t parent, bool keeps)
 }
 #endif
 
-void keeper_kill(int pid)
+void keeper_kill(pid_t pid)
 {
     if (kill(-pid, SIGKILL) != 0) {
         kill(pid, SIGTERM);
