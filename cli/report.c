@@ -132,7 +132,7 @@ static int write_files(const struct reporting *r, struct err *e)
         bool drawn = false;
         struct buf why = {0};
         rc = report_plots(r->out, r->reports, r->n, &drawn, &why, e);
-        if (rc == 0 && !drawn) {
+        if (rc == 0 && why.n > 0) {
             tell("%.*s", STR_FMT(buf_str(&why)));
         }
         buf_free(&why);
