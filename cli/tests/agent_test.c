@@ -12,6 +12,7 @@
 
 #define AGENTS  SOURCE_DIR "/examples/agents"
 #define CLIENTS SOURCE_DIR "/build/clients"
+#define AGENT   "'" BUILD_DIR "/examples/example_agent'"
 
 /* ---- the examples ---- */
 
@@ -68,7 +69,7 @@ static void judge_example(const char *command)
 
 static void in_c(void)
 {
-    judge_example(BUILD_DIR "/examples/example_agent");
+    judge_example(AGENT);
 }
 
 static bool has_clients(void)
@@ -83,7 +84,7 @@ static bool has_clients(void)
 static void in_python(void)
 {
     if (has_clients()) {
-        judge_example(CLIENTS "/py/bin/python " AGENTS "/agent.py");
+        judge_example("'" CLIENTS "/py/bin/python' '" AGENTS "/agent.py'");
     }
 }
 
@@ -93,7 +94,7 @@ static void in_node(void)
     if (has_clients()) {
         const char *copy = CLIENTS "/agent.mjs";
         write_text(CLIENTS, "agent.mjs", read_text(AGENTS "/agent.mjs", NULL));
-        judge_example(path_of("node %s", copy));
+        judge_example(path_of("node '%s'", copy));
     }
 }
 
@@ -213,7 +214,7 @@ static void group_ends_at_limit(void)
     int fd = open(fifo, O_RDONLY | O_NONBLOCK);
     const struct ran *r =
         ASSAY("eval", set, "--fake", "--json", "--out", path_of("%s/run", dir), "--agent",
-              path_of("sh -c 'sleep 300 > %s & echo started >&2; wait'", fifo));
+              path_of("sh -c 'sleep 300 > \"%s\" & echo started >&2; wait'", fifo));
     CHECK_OUT(r, "\"status\":\"time_budget\"");
     struct pollfd ended = {.fd = fd, .events = POLLIN};
     CU_ASSERT_EQUAL(poll(&ended, 1, 20000), 1);
@@ -235,8 +236,7 @@ static void script_is_kept_to(void)
     const char *set = one_task(dir, "hi", "{answer: {contains: hello}}");
     write_text(dir, "s.script.yaml",
                "version: 1\nsteps:\n- expect: {last_user: bye}\n  reply: {text: hello}\n");
-    const struct ran *r =
-        ASSAY("eval", set, "--fake", "--agent", BUILD_DIR "/examples/example_agent");
+    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", AGENT);
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "got script_mismatch");
 }
@@ -279,7 +279,7 @@ static void misses_are_errors(void)
     struct server s;
     const char *dir = testing_dir();
     const char *tapes = path_of("%s/tapes", dir);
-    const char *agent = BUILD_DIR "/examples/example_agent";
+    const char *agent = AGENT;
     const char *set = one_task(dir, "hi", "{answer: hello}");
     SERVE(&s, "--script", path_of("%s/s.script.yaml", dir));
     CHECK_STATUS(ASSAY("eval", set, "--agent", agent, "--record", tapes, "--base-url",
@@ -300,9 +300,8 @@ static void misses_are_errors(void)
 static void nobody_listens(void)
 {
     const char *dir = testing_dir();
-    const struct ran *r =
-        ASSAY("eval", one_task(dir, "hi", "{answer: hello}"), "--agent",
-              BUILD_DIR "/examples/example_agent", "--base-url", "http://127.0.0.1:1/v1");
+    const struct ran *r = ASSAY("eval", one_task(dir, "hi", "{answer: hello}"), "--agent", AGENT,
+                                "--base-url", "http://127.0.0.1:1/v1");
     CHECK_STATUS(r, 4);
     CHECK_OUT(r, "error t");
 }
@@ -331,7 +330,7 @@ static void interrupted(void)
                                  "--out",
                                  run,
                                  "--agent",
-                                 path_of("sh -c 'echo > %s; exec sleep 300'", started),
+                                 path_of("sh -c 'echo > \"%s\"; exec sleep 300'", started),
                                  NULL};
     program_start(words, NULL, &p);
     program_await_file(&p, started);

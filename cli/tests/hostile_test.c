@@ -329,14 +329,15 @@ static void left_running(void)
                                  "version: 1\nname: s\ntasks:\n- id: a\n  prompt: hi\n"
                                  "  budget: {seconds: 1}\n  fake: s.yaml\n");
     write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: hi}\n");
-    const char *command = path_of("sh -c 'setsid sh -c \"echo \\$\\$ > %s; exec sleep 60\" & "
-                                  "while ! test -s %s; do :; done; echo done'",
-                                  pid, pid);
+    const char *command =
+        path_of("sh -c 'setsid sh -c \"echo \\$\\$ > \\\"%s\\\"; exec sleep 60\" & "
+                "while ! test -s \"%s\"; do :; done; echo done'",
+                pid, pid);
     const struct ran *r = ASSAY("eval", set, "--fake", "--agent", command, "--out", out);
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "got time_budget: the program ended, but what it left running outside of its "
                  "process group kept its output open until 1 s were over");
-    CHECK_STATUS(program_run((const char *const[]){"-c", path_of("kill $(cat %s)", pid), NULL},
+    CHECK_STATUS(program_run((const char *const[]){"-c", path_of("kill $(cat '%s')", pid), NULL},
                              &(struct program_options){.program = "/bin/sh"}),
                  0);
 }
