@@ -232,10 +232,8 @@ size_t player_list_unused(struct player *p)
 static void add_lines(struct buf *out, struct str text)
 {
     for (text = str_trim(text); text.n > 0;) {
-        size_t end = str_find(text, STR("\n"));
         buf_addz(out, "\n  ");
-        buf_add(out, str_slice(text, 0, end));
-        text = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(text, end + 1, text.n);
+        buf_add(out, str_cut(&text, '\n'));
     }
 }
 

@@ -47,9 +47,7 @@ static void lines(struct shower *s, const char *name, struct str text)
 {
     size_t shown = 0;
     while (text.n > 0 && shown < REPLY_LINES) {
-        size_t end = str_find(text, STR("\n"));
-        line(s, shown == 0 ? name : "", str_slice(text, 0, end), LINE_CHARS);
-        text = end == SIZE_MAX ? (struct str){0} : str_slice(text, end + 1, text.n);
+        line(s, shown == 0 ? name : "", str_cut(&text, '\n'), LINE_CHARS);
         shown++;
     }
     if (text.n > 0) {

@@ -17,16 +17,13 @@ static int split(const char *text, const char *option, struct str *out, size_t *
 {
     struct str rest = str_of(text);
     *n = 0;
-    for (bool more = rest.n > 0; more;) {
-        size_t comma = str_find(rest, STR(","));
-        struct str item = str_trim(str_slice(rest, 0, comma));
+    for (bool more = rest.n > 0; more; more = rest.p != NULL) {
+        struct str item = str_trim(str_cut(&rest, ','));
         if (item.n == 0 || *n == ITEMS_MAX) {
             return err_set(e, ERR_USAGE, "--%s wants at most %d names with commas, got \"%s\"",
                            option, ITEMS_MAX, text);
         }
         out[(*n)++] = item;
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
     }
     return 0;
 }

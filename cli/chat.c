@@ -210,12 +210,10 @@ static int on_log(void *ctx, struct str lines)
     struct chat *c = ctx;
     struct arena *arena = arena_new();
     while (lines.n > 0) {
-        size_t end = str_find(lines, STR("\n"));
         struct val *line;
-        if (json_parse(arena, NULL, str_slice(lines, 0, end), &line, NULL) == 0) {
+        if (json_parse(arena, NULL, str_cut(&lines, '\n'), &line, NULL) == 0) {
             show_event(c, line);
         }
-        lines = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(lines, end + 1, lines.n);
     }
     arena_free(arena);
     return 0;

@@ -16,15 +16,13 @@ static bool has_key(struct str text, const char *key)
 {
     struct str word = str_of(key);
     while (text.n > 0) {
-        size_t end = str_find(text, STR("\n"));
-        struct str line = str_slice(text, 0, end);
+        struct str line = str_cut(&text, '\n');
         bool quoted = str_starts(line, "\"") || str_starts(line, "'");
         line = quoted ? str_slice(line, 1, line.n) : line;
         if (str_starts(line, key) && line.n > word.n &&
             line.p[word.n] == (quoted ? line.p[-1] : ':')) {
             return true;
         }
-        text = end == SIZE_MAX ? (struct str){0} : str_slice(text, end + 1, text.n);
     }
     return false;
 }

@@ -121,11 +121,8 @@ static int parse_timeout(const char *text, struct transport_limits *limits, stru
     bool given[DEADLINES] = {false};
     struct str rest = str_of(text);
     int rc = 0;
-    for (bool more = text != NULL; more && rc == 0;) {
-        size_t comma = str_find(rest, STR(","));
-        rc = parse_deadline(str_slice(rest, 0, comma), limits, given, e);
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
+    while (rc == 0 && rest.p != NULL) {
+        rc = parse_deadline(str_cut(&rest, ','), limits, given, e);
     }
     return rc;
 }

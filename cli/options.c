@@ -221,11 +221,8 @@ int budget_parse(const char *text, struct budget *budget, struct err *e)
                              {"calls", 0, 0, &budget->calls, false},
                              {"calls_per_reply", 0, 1, &budget->calls_per_reply, false}};
     struct str rest = str_of(text);
-    for (bool more = true; more;) {
-        size_t comma = str_find(rest, STR(","));
-        struct str item = str_slice(rest, 0, comma);
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
+    while (rest.p != NULL) {
+        struct str item = str_cut(&rest, ',');
         size_t eq = str_find(item, STR("="));
         struct str number = eq == SIZE_MAX ? STR("") : str_slice(item, eq + 1, item.n);
         struct limit *limit =

@@ -71,11 +71,8 @@ static int read_formats(struct reporting *r, const char *list, struct err *e)
 {
     struct str rest = str_of(list == NULL ? "text" : list);
     int rc = 0;
-    for (bool more = true; rc == 0 && more;) {
-        size_t comma = str_find(rest, STR(","));
-        rc = read_format(r, str_trim(str_slice(rest, 0, comma)), e);
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
+    while (rc == 0 && rest.p != NULL) {
+        rc = read_format(r, str_trim(str_cut(&rest, ',')), e);
     }
     if (rc == 0 && r->out == NULL && (r->n_wanted > 1 || r->plots)) {
         rc = err_set(e, ERR_USAGE, "%s wants a folder: name it with -o DIR",

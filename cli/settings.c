@@ -101,16 +101,11 @@ static int parse_approve(const char *text, enum tier_policy *tiers, bool *given,
             return 0;
         }
     }
-    for (bool more = true; more;) {
-        size_t comma = str_find(rest, STR(","));
-        int rc = parse_tier(str_slice(rest, 0, comma), tiers, given, e);
-        if (rc != 0) {
-            return rc;
-        }
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
+    int rc = 0;
+    while (rc == 0 && rest.p != NULL) {
+        rc = parse_tier(str_cut(&rest, ','), tiers, given, e);
     }
-    return 0;
+    return rc;
 }
 
 static bool has_danger(const struct toolset *tools)

@@ -201,17 +201,14 @@ int findings_end(struct findings *f, const char *what, size_t n_files)
 
 static int add_builtins(struct toolset *t, struct str names, struct err *e)
 {
-    for (bool more = names.n > 0; more;) {
-        size_t comma = str_find(names, STR(","));
-        struct str name = str_trim(str_slice(names, 0, comma));
+    for (bool more = names.n > 0; more; more = names.p != NULL) {
+        struct str name = str_trim(str_cut(&names, ','));
         int rc = name.n == 0
                      ? err_set(e, ERR_USAGE, "--tools: a comma must stand between two tools")
                      : toolset_add_builtin(t, name, e);
         if (rc != 0) {
             return rc;
         }
-        more = comma != SIZE_MAX;
-        names = more ? str_slice(names, comma + 1, names.n) : names;
     }
     return 0;
 }

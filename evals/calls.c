@@ -170,8 +170,7 @@ static void explain_pair(struct findings *f, const struct comparison *c, size_t 
     }
     arguments_match(c, row, column, &why);
     for (struct str rest = buf_str(&why); rest.n > 0;) {
-        struct str line = str_slice(rest, 0, str_find(rest, STR("\n")));
-        rest = str_slice(rest, line.n + 1, rest.n);
+        struct str line = str_cut(&rest, '\n');
         if (finding_of(f, c, column)) {
             buf_char(&f->text, '.');
             buf_add(&f->text, line);

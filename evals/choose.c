@@ -24,16 +24,13 @@ static int read_choice(const struct eval_options *o, struct plan *p, struct err 
         return 0;
     }
     p->chosen = arena_array(p->arena, rest.n + 1, sizeof *p->chosen);
-    for (bool more = true; more;) {
-        size_t comma = str_find(rest, STR(","));
-        struct str id = str_trim(str_slice(rest, 0, comma));
+    while (rest.p != NULL) {
+        struct str id = str_trim(str_cut(&rest, ','));
         if (id.n == 0) {
             return err_set(e, ERR_USAGE,
                            "--task wants a task's id, or several with commas, got \"%s\"", o->task);
         }
         p->chosen[p->n_chosen++] = (struct plan_choice){id, false};
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
     }
     qsort(p->chosen, p->n_chosen, sizeof *p->chosen, by_choice);
     return 0;
@@ -59,9 +56,8 @@ static bool is_named(struct plan *p, struct str id)
 static int read_filter(struct plan *p, const char *filter, size_t n, struct err *e)
 {
     struct str rest = str_of(filter);
-    for (bool more = true; more;) {
-        size_t comma = str_find(rest, STR(","));
-        struct str tag = str_trim(str_slice(rest, 0, comma));
+    while (rest.p != NULL) {
+        struct str tag = str_trim(str_cut(&rest, ','));
         bool excludes = str_starts(tag, "!");
         tag = excludes ? str_trim(str_slice(tag, 1, tag.n)) : tag;
         if (tag.n == 0) {
@@ -71,8 +67,6 @@ static int read_filter(struct plan *p, const char *filter, size_t n, struct err 
                            filter);
         }
         p->tags[p->n_tags++] = (struct plan_tag){tag, n, excludes, false};
-        more = comma != SIZE_MAX;
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
     }
     return 0;
 }

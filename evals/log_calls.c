@@ -41,9 +41,8 @@ void calls_of_lines(struct call_list *list, struct str lines, const struct tool_
 {
     struct arena *scratch = NULL;
     while (lines.n > 0) {
-        struct str line = str_slice(lines, 0, str_find(lines, STR("\n")));
+        struct str line = str_cut(&lines, '\n');
         struct val *v = NULL;
-        lines = str_slice(lines, line.n + 1, lines.n);
         if (!is_reply_with_calls(line)) {
             continue;
         }

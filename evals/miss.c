@@ -33,9 +33,7 @@ static void take_apart(struct str rest, const struct eval_trial *t, struct arena
 {
     struct buf text = {0}, why = {0};
     while (rest.n > 0) {
-        size_t end = str_find(rest, STR("\n"));
-        struct str line = str_slice(rest, 0, end);
-        rest = end == SIZE_MAX ? STR("") : str_slice(rest, end + 1, rest.n);
+        struct str line = str_cut(&rest, '\n');
         if (str_starts(line, "  " PLAYER_MEND)) {
             set_command(out, str_slice(line, strlen("  " PLAYER_MEND), line.n), t, arena);
             continue;

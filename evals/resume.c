@@ -143,9 +143,7 @@ void resumed_count(struct resumed *r, bool calls)
     struct count c = {.r = r, .calls = calls};
     r->requests = 0;
     for (struct str rest = r->log; rest.n > 0;) {
-        size_t end = str_find(rest, STR("\n"));
-        count_line(&c, str_slice(rest, 0, end));
-        rest = str_slice(rest, end + 1, rest.n);
+        count_line(&c, str_cut(&rest, '\n'));
     }
     r->calls = calls_in(r, &c.ended, &r->n_calls);
     r->decided = calls_in(r, &c.decided, &r->n_decided);

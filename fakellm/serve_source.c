@@ -330,11 +330,9 @@ static bool is_hop_by_hop(struct str name, const struct http_header *headers, si
     for (size_t i = 0; i < n; i++) {
         struct str rest = headers[i].value;
         while (str_is_nocase(headers[i].name, "connection") && rest.n > 0) {
-            size_t comma = str_find(rest, STR(","));
-            if (str_cmp_nocase(str_trim(str_slice(rest, 0, comma)), name) == 0) {
+            if (str_cmp_nocase(str_trim(str_cut(&rest, ',')), name) == 0) {
                 return true;
             }
-            rest = comma == SIZE_MAX ? STR("") : str_slice(rest, comma + 1, rest.n);
         }
     }
     return false;

@@ -56,14 +56,11 @@ static bool texts_of(struct promptfoo *m, const struct val *test, const struct v
             return false;
         }
     }
-    for (bool more = !list; more;) {
-        size_t comma = str_find(rest, STR(","));
-        more = comma != SIZE_MAX;
-        if (!promptfoo_render(m, test, str_trim(str_slice(rest, 0, comma)), value,
-                              &(*out)[(*n)++])) {
+    for (bool more = !list; more; more = rest.p != NULL) {
+        struct str text = str_trim(str_cut(&rest, ','));
+        if (!promptfoo_render(m, test, text, value, &(*out)[(*n)++])) {
             return false;
         }
-        rest = more ? str_slice(rest, comma + 1, rest.n) : rest;
     }
     return *n > 0;
 }

@@ -161,11 +161,9 @@ void block_add(struct buf *out, struct str s, size_t indent, size_t max_chars)
     struct str shown = max_chars == 0 ? s : utf8_prefix(s, max_chars);
     struct str rest = shown;
     do {
-        size_t end = str_find(rest, STR("\n"));
         spaces(out, indent);
-        text_add_plain(out, str_slice(rest, 0, end));
+        text_add_plain(out, str_cut(&rest, '\n'));
         buf_char(out, '\n');
-        rest = end == SIZE_MAX ? (struct str){NULL, 0} : str_slice(rest, end + 1, rest.n);
     } while (rest.n > 0);
     if (shown.n < s.n) {
         spaces(out, indent);

@@ -2,6 +2,7 @@
 
 #include <CUnit/Basic.h>
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,9 +93,22 @@ static bool chosen(const char *suite, const char *name, int argc, char **argv)
     return argc < 2;
 }
 
+/* What is opened later is none of the standard streams, also where some were closed. */
+static void open_streams(void)
+{
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* Usage: MODULE_test [SUITE|TEST]... */
 int main(int argc, char **argv)
 {
+    open_streams();
     if (CU_initialize_registry() != CUE_SUCCESS) {
         return EXIT_FAILURE;
     }

@@ -18,7 +18,7 @@
 #define REFUND "- reply: {calls: [{name: refund, arguments: {usd: 5}}]}\n"
 #define TEXT   "- reply: {text: Done.}\n"
 
-enum { HANG_MS = 30000, SEEN_BYTES = 1 << 16 };
+enum { SEEN_BYTES = 1 << 16 };
 
 static const char tool_file[] =
     "version: 1\n"
@@ -62,7 +62,7 @@ static void sit_down(const char *const *words)
             const char *const *c;
             char *const *plain;
         } a = {argv}, e = {env};
-        alarm(40);
+        alarm(PROGRAM_LIMIT_S);
         execve(argv[0], a.plain, e.plain);
         _exit(127);
     }
@@ -72,7 +72,7 @@ static void sit_down(const char *const *words)
 static bool look(void)
 {
     struct pollfd p = {.fd = t.fd, .events = POLLIN};
-    if (poll(&p, 1, HANG_MS) != 1 || t.n + 1 >= SEEN_BYTES) {
+    if (poll(&p, 1, PROGRAM_LIMIT_S * 1000) != 1 || t.n + 1 >= SEEN_BYTES) {
         return false;
     }
     ssize_t got = read(t.fd, t.seen + t.n, SEEN_BYTES - 1 - t.n);
@@ -92,12 +92,18 @@ static void await(const char *text)
     t.at = (size_t)(found - t.seen) + strlen(text);
 }
 
+static bool hung_up(void)
+{
+    struct pollfd p = {.fd = t.fd};
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
+
 /* Waits until a line can be edited. */
 static void await_prompt(void)
 {
     struct termios mode;
     await("you> ");
-    while (tcgetattr(t.fd, &mode) == 0 && (mode.c_lflag & ICANON) != 0) {
+    while (tcgetattr(t.fd, &mode) == 0 && (mode.c_lflag & ICANON) != 0 && !hung_up()) {
         sched_yield();
     }
 }

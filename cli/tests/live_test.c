@@ -170,6 +170,9 @@ static void limits(void)
     loopback_stop(l);
 }
 
+/* A name that cannot be one (RFC 1035: 63 letters at most), so that no name server is asked. */
+#define NOWHERE "nowhere-nowhere-nowhere-nowhere-nowhere-nowhere-nowhere-nowhere-nowhere.invalid"
+
 static void proxies(void)
 {
     struct loopback *l = loopback_start(&good, 1);
@@ -177,11 +180,11 @@ static void proxies(void)
     const char *url = loopback_url(l);
     const char *lower[] = {path_of("http_proxy=%.*s", (int)strlen(url) - 3, url), NULL};
     const char *upper[] = {path_of("HTTP_PROXY=%.*s", (int)strlen(url) - 3, url), NULL};
-    const char *none[] = {upper[0], "NO_PROXY=nowhere.invalid", NULL};
+    const char *none[] = {upper[0], "NO_PROXY=" NOWHERE, NULL};
     const struct program_options with[] = {{.more = lower}, {.more = upper}, {.more = none}};
     for (size_t i = 0; i < 3; i++) {
         const struct ran *r =
-            ASSAY_WITH(&with[i], "run", "--base-url", "http://nowhere.invalid/v1", "--model", "m",
+            ASSAY_WITH(&with[i], "run", "--base-url", "http://" NOWHERE "/v1", "--model", "m",
                        "--attempts", "1", "--header", "X-Title: t", "Hi.");
         CHECK_STATUS(r, i == 2 ? 4 : 0);
         if (i == 2) {
@@ -192,7 +195,7 @@ static void proxies(void)
                                  "version: 1\nname: one\ntasks:\n"
                                  "- {id: a, prompt: A, expect: {answer: Fine.}}\n");
     const struct ran *r = ASSAY_WITH(&with[0], "eval", set, "--base-url",
-                                     "http://nowhere.invalid/{task}/v1", "--model", "m");
+                                     "http://" NOWHERE "/{task}/v1", "--model", "m");
     CHECK_STATUS(r, 0);
     CU_ASSERT_EQUAL(loopback_stop(l), 3);
 }

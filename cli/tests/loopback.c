@@ -1,8 +1,10 @@
+#define _GNU_SOURCE /* accept4, pipe2 */
 #include "cli/tests/loopback.h"
 
 #include "cli/tests/program.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HELD_MAX = 256, REQUEST_BYTES_MAX = 1 << 20, WAIT_MS = 20000 };
+enum { HELD_MAX = 256, REQUEST_BYTES_MAX = 1 << 20, WAIT_MS = PROGRAM_LIMIT_S * 1000 };
 
 const struct loopback_answer loopback_fine = {
     .bytes = LOOPBACK_REPLY("{\"role\":\"assistant\",\"content\":\"Fine.\"}", "stop")};
@@ -38,11 +40,12 @@ struct loopback {
     char url[64];
 };
 
-static int listen_somewhere(unsigned *port)
+/* Programs that are started meanwhile get none of the server's ends: what it closes is closed. */
+static int bind_somewhere(unsigned *port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, size) != 0 ||
         getsockname(fd, (struct sockaddr *)&a, &size) != 0) {
         abort();
@@ -130,7 +133,7 @@ static void *serve(void *arg)
         if (wait[1].revents != 0) {
             return NULL;
         }
-        int fd = accept(l->listener, NULL, NULL);
+        int fd = accept4(l->listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0) {
             answer(l, fd);
         }
@@ -141,12 +144,12 @@ struct loopback *loopback_start(const struct loopback_answer *answers, size_t n)
 {
     struct loopback *l = calloc(1, sizeof *l);
     unsigned port = 0;
-    if (l == NULL || pipe(l->stop) != 0 || pipe(l->requests) != 0) {
+    if (l == NULL || pipe2(l->stop, O_CLOEXEC) != 0 || pipe2(l->requests, O_CLOEXEC) != 0) {
         abort();
     }
     l->answers = answers;
     l->n = n;
-    l->listener = listen_somewhere(&port);
+    l->listener = bind_somewhere(&port);
     snprintf(l->url, sizeof l->url, "http://127.0.0.1:%u/v1", port);
     if (listen(l->listener, 128) != 0 || pthread_create(&l->thread, NULL, serve, l) != 0) {
         abort();
@@ -189,6 +192,6 @@ size_t loopback_stop(struct loopback *l)
 const char *loopback_refusing(void)
 {
     unsigned port = 0;
-    close(listen_somewhere(&port));
+    bind_somewhere(&port); /* until the tests end: nobody else can listen there */
     return path_of("http://127.0.0.1:%u/v1", port);
 }

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TEXT_BYTES = 8192, LIMIT_S = 40, SHOWN_BYTES = 2000 };
+enum { TEXT_BYTES = 8192, SHOWN_BYTES = 2000 };
 
 /* Paths, texts and results stay until the tests end, so that no test has to think of them. */
 static struct arena *kept(void)
@@ -184,7 +184,7 @@ static void become(const struct launch *l)
     if (chdir(l->dir) != 0) {
         _exit(126);
     }
-    alarm(LIMIT_S); /* stays across exec: a hang ends by SIGALRM */
+    alarm(PROGRAM_LIMIT_S); /* stays across exec: a hang ends by SIGALRM */
     execve(l->argv[0], plain(l->argv), plain(l->env));
     _exit(127);
 }

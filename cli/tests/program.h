@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+/* What takes so long hangs: many times what the longest run takes on a slow and busy machine. */
+enum { PROGRAM_LIMIT_S = 900 };
+
 /* How a run of the program ended. Texts are NUL-terminated. */
 struct ran {
     int status; /* exit status, or minus the signal: -14 (SIGALRM) is a hang */

@@ -35,16 +35,6 @@ static struct bfcl_value bool_value(bool b)
     return (struct bfcl_value){.type = BFCL_BOOL, .boolean = b};
 }
 
-/* The part before the next comma; moves *rest behind it. */
-static struct str next_part(struct str *rest, bool *more)
-{
-    size_t comma = str_find(*rest, STR(","));
-    struct str part = str_slice(*rest, 0, comma);
-    *more = comma != SIZE_MAX;
-    *rest = *more ? str_slice(*rest, comma + 1, rest->n) : (struct str){NULL, 0};
-    return str_trim(part);
-}
-
 /* Without its first and last character. */
 static struct str inside(struct str s)
 {
@@ -119,8 +109,8 @@ static const char *java_items(struct bfcl_work *w, struct str s, const struct st
 {
     struct list l = {0};
     const char *error = NULL;
-    for (bool more = true; more && error == NULL;) {
-        struct bfcl_value v = bfcl_str(next_part(&s, &more));
+    for (bool more = true; more && error == NULL; more = s.p != NULL) {
+        struct bfcl_value v = bfcl_str(str_trim(str_cut(&s, ',')));
         if (array_list || v.text.n > 0) {
             error = java_item(w, v.text, type, array_list, &v);
             push(w, &l, v);
@@ -252,8 +242,8 @@ static struct bfcl_value js_guess(struct bfcl_work *w, struct str s)
 static struct bfcl_value js_row(struct bfcl_work *w, struct str row)
 {
     struct list l = {0};
-    for (bool more = true; more;) {
-        push(w, &l, js_guess(w, next_part(&row, &more)));
+    for (bool more = true; more; more = row.p != NULL) {
+        push(w, &l, js_guess(w, str_trim(str_cut(&row, ','))));
     }
     return list_value(&l);
 }
@@ -286,8 +276,8 @@ static struct bfcl_value js_array(struct bfcl_work *w, struct str s, const struc
     }
     struct list l = {0};
     found = str_trim(found);
-    for (bool more = found.n > 0; more;) {
-        struct str part = next_part(&found, &more);
+    for (bool more = found.n > 0; more; more = found.p != NULL) {
+        struct str part = str_trim(str_cut(&found, ','));
         struct bfcl_value v = bfcl_str(part);
         if (nested == NULL) {
             v = js_guess(w, part);

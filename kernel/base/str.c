@@ -81,6 +81,15 @@ size_t str_find(struct str s, struct str needle)
     return SIZE_MAX;
 }
 
+struct str str_cut(struct str *rest, char at)
+{
+    const char *hit = rest->n == 0 ? NULL : memchr(rest->p, at, rest->n);
+    size_t n = hit == NULL ? rest->n : (size_t)(hit - rest->p);
+    struct str part = {rest->p, n};
+    *rest = hit == NULL ? (struct str){NULL, 0} : (struct str){hit + 1, rest->n - n - 1};
+    return part;
+}
+
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

@@ -66,6 +66,10 @@ static inline struct str str_slice(struct str s, size_t from, size_t to)
     return (struct str){from == 0 ? s.p : s.p + from, to - from};
 }
 
+/* The part of *rest before the first `at`, or all of it. *rest becomes what stands behind that
+ * `at`; {NULL, 0} where there is none. */
+struct str str_cut(struct str *rest, char at);
+
 /* A growing buffer. Owned memory, freed by buf_free. Zero-initialised is empty and uncapped (1
  * GiB). */
 struct buf {

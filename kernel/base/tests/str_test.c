@@ -49,6 +49,16 @@ static void finds_and_cuts(void)
     CU_ASSERT(!str_ends(STR("yaml"), ".yaml"));
 }
 
+static void parts_are_cut_off(void)
+{
+    struct str rest = STR("a,,b,");
+    CU_ASSERT(str_is(str_cut(&rest, ','), "a") && str_is(rest, ",b,"));
+    CU_ASSERT(str_is(str_cut(&rest, ','), "") && str_is(rest, "b,"));
+    CU_ASSERT(str_is(str_cut(&rest, ','), "b") && rest.n == 0 && rest.p != NULL);
+    CU_ASSERT(str_is(str_cut(&rest, ','), "") && rest.n == 0 && rest.p == NULL);
+    CU_ASSERT(str_is(str_cut(&rest, ','), "") && rest.p == NULL);
+}
+
 static void buffer_grows(void)
 {
     struct buf b = {0};
@@ -172,7 +182,8 @@ static void hashes_are_xxh3(void)
 }
 
 TESTS(str, {"str_compares_by_bytes", compares_by_bytes}, {"str_finds_and_cuts", finds_and_cuts},
-      {"buf_grows", buffer_grows}, {"buf_stops_at_its_cap", buffer_stops_at_its_cap},
+      {"str_cut_takes_part_after_part", parts_are_cut_off}, {"buf_grows", buffer_grows},
+      {"buf_stops_at_its_cap", buffer_stops_at_its_cap},
       {"arena_gives_zeroed_aligned_memory", arena_gives_zeroed_aligned_memory},
       {"err_text_shows_the_known_parts", error_text_shows_the_known_parts},
       {"rng_is_splitmix64", random_numbers_are_splitmix64},

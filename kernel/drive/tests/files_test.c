@@ -167,21 +167,30 @@ static void pipes_want_somebody_at_the_other_end(void)
     struct err e;
     struct str got;
     struct appender *grows = NULL;
+    int opened[2];
+    char byte;
     const char *path = in_dir(a, "pipe");
     CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
     check_error(file_read(a, path, BYTES, &got, &e), ERR_INPUT, &e, "a pipe that nobody writes to");
     check_error(appender_open(path, APPEND_CONTINUE, &grows, &e), ERR_IO, &e, "nobody reads");
     check_error(file_replace(path, STR("x"), &e), ERR_IO, &e, "nobody reads");
+    int first = open(path, O_RDONLY | O_NONBLOCK); /* lets the writer open it */
+    CU_ASSERT_FATAL(first >= 0 && pipe(opened) == 0);
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
         static char text[BYTES];
-        int fd = open(path, O_WRONLY); /* waits for us to read */
-        _exit(fd < 0 || write(fd, text, BYTES) != BYTES);
+        int fd = open(path, O_WRONLY);
+        bool told = write(opened[1], "o", 1) == 1;
+        _exit(fd < 0 || !told || write(fd, text, BYTES) != BYTES);
     }
+    CU_ASSERT_EQUAL(read(opened[0], &byte, 1), 1);
     CU_ASSERT_EQUAL(file_read(a, path, BYTES, &got, &e), 0);
     CU_ASSERT_EQUAL(got.n, BYTES);
     CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
+    close(first);
+    close(opened[0]);
+    close(opened[1]);
     arena_free(a);
 }
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <uv.h>
 
 /* A server that gives every request the same answer, and the tools that call it. */
@@ -200,6 +202,17 @@ static void other_statuses_are_failures(void)
     }
 }
 
+/* So that nobody else listens there. */
+static int keep_port(int port)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int yes = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CU_ASSERT_EQUAL(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+    CU_ASSERT_EQUAL(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
 static void broken_answers_are_failures_that_may_be_retried(void)
 {
     char want[128];
@@ -209,10 +222,13 @@ static void broken_answers_are_failures_that_may_be_retried(void)
              t.server.port);
     expect(want);
     uv_close((uv_handle_t *)&t.server.listener, NULL);
+    loop_run(t.loop); /* until it is closed */
+    int kept = keep_port(t.server.port);
     call("{}");
     snprintf(want, sizeof want, "@0 TOOL_ERROR!: cannot connect to http://127.0.0.1:%d/o",
              t.server.port);
     expect(want);
+    close(kept);
     end();
     begin("/o", "", ", timeout_ms: 30", NULL);
     call("{}");
