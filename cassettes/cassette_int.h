@@ -30,7 +30,22 @@ int cassette_import_text(const char *path, struct str text, struct cassette **ou
  * nothing is changed then. */
 int cassette_undo_coding(struct interaction *it, struct arena *arena, struct err *e) MUST_CHECK;
 
-/* ---- redact.c: credentials by their known shapes ---- */
+/* ---- credential.c: credentials by their known shapes ---- */
+
+/* The kind of credential that `value` begins with by what stands before it (`"api_key": "`), *n its
+ * bytes; NULL when it is none. */
+const char *cassette_named_credential(struct str before, struct str value, size_t *n);
+
+/* Whether a text, or what it says as JSON, may hold a credential at all: false for most, at a
+ * fraction of the cost of looking. Not for the pieces of a stream, which may cut one up. */
+bool cassette_may_hold_credential(struct str text);
+
+/* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
+ * kind. False when there is none. */
+bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *n,
+                              const char **what);
+
+/* ---- redact.c: what stands in the place of credentials ---- */
 
 #define REDACTED_TEXT "REDACTED"
 
@@ -61,19 +76,6 @@ uint32_t cassette_secret_id(struct str secret);
 /* Appends a text with every REDACTED-1a2b3c4d as REDACTED: a request means the same whichever key
  * was hidden in it. */
 void cassette_forget_ids(struct str text, struct buf *out);
-
-/* The kind of credential that `value` begins with by what stands before it (`"api_key": "`), *n its
- * bytes; NULL when it is none. */
-const char *cassette_named_credential(struct str before, struct str value, size_t *n);
-
-/* Whether a text, or what it says as JSON, may hold a credential at all: false for most, at a
- * fraction of the cost of looking. Not for the pieces of a stream, which may cut one up. */
-bool cassette_may_hold_credential(struct str text);
-
-/* Finds the next credential at or after `from`; *at and *n are the part to hide, *what names its
- * kind. False when there is none. */
-bool cassette_find_credential(struct str text, size_t from, size_t *at, size_t *n,
-                              const char **what);
 
 /* Append a text with every credential replaced: any text (cassette_find_in_text); a valid JSON text
  * (cassette_find_in_json); why a call failed, in which `secret` (n 0 = none) is hidden too. Return

@@ -1,4 +1,5 @@
 #include "cassettes/cassette_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/json.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static struct str behind_version(struct str path)
 {
     for (size_t at = 0; at + 2 < path.n; at++) {
         char digit = path.p[at + 2];
-        if (path.p[at] == '/' && path.p[at + 1] == 'v' && digit >= '0' && digit <= '9') {
+        if (path.p[at] == '/' && path.p[at + 1] == 'v' && ascii_digit(digit)) {
             struct str rest = str_slice(path, at + 1, path.n);
             rest = str_slice(rest, str_find(rest, STR("/")), rest.n);
             return rest.n > 1 ? rest : path;

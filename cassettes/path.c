@@ -1,6 +1,7 @@
 /* Paths into JSON, a part of RFC 9535: names, indexes and wildcards, without filters and slices;
  * the `$.` before them may be left out. */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 
@@ -67,7 +68,7 @@ static int read_bracket(struct arena *arena, struct str path, size_t *at, struct
     } else {
         size_t n = 0;
         out->kind = STEP_INDEX;
-        for (; n < rest.n && n < DIGITS_MAX && rest.p[n] >= '0' && rest.p[n] <= '9'; n++) {
+        for (; n < rest.n && n < DIGITS_MAX && ascii_digit(rest.p[n]); n++) {
             out->index = out->index * 10 + (size_t)(rest.p[n] - '0');
         }
         if (n == 0) {

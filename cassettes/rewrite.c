@@ -2,6 +2,7 @@
  * for byte. */
 #include "cassettes/cassette_int.h"
 #include "cassettes/edit.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/appender.h"
 #include "kernel/drive/files.h"
@@ -103,10 +104,10 @@ static int mark_numbers(const char *list, size_t n, bool *marked, struct err *e)
         char *end;
         unsigned long first = strtoul(p, &end, 10);
         unsigned long last = first;
-        bool good = *p >= '0' && *p <= '9';
+        bool good = ascii_digit(*p);
         if (good && *end == '-') {
             p = end + 1;
-            good = *p >= '0' && *p <= '9';
+            good = ascii_digit(*p);
             last = strtoul(p, &end, 10);
         }
         if (!good || (*end != ',' && *end != '\0') || first < 1 || last < first) {

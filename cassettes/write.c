@@ -1,6 +1,7 @@
 /* Writes cassettes: the layout of cassettes/README.md, in a form that PyYAML and we read as the
  * same bytes. */
 #include "cassettes/cassette_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/base64.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
@@ -105,14 +106,9 @@ static void add_quoted(struct buf *out, struct str s)
     }
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 static bool is_word_char(char c)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || (c != '\0' && strchr("_./+-", c) != NULL);
+    return ascii_alnum(c) || (c != '\0' && strchr("_./+-", c) != NULL);
 }
 
 /* Words that YAML 1.1 or 1.2 takes for something else than a string. */
@@ -129,7 +125,7 @@ static bool is_hex_id(struct str s)
     bool sure = false;
     for (size_t i = 0; i < s.n; i++) {
         char c = s.p[i];
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) {
+        if (!ascii_digit(c) && !(c >= 'a' && c <= 'f')) {
             return false;
         }
         sure = sure || c == 'a' || c == 'c' || c == 'd' || c == 'f';
@@ -143,7 +139,7 @@ static bool is_plain(struct str s)
     if (s.n == 0 || s.n > 200 || is_reserved(s)) {
         return false;
     }
-    if (!is_letter(s.p[0])) {
+    if (!ascii_letter(s.p[0])) {
         return is_hex_id(s);
     }
     for (size_t i = 1; i < s.n; i++) {
@@ -167,7 +163,7 @@ static void add_word(struct buf *out, struct str s)
 /* A URL stands without quotes when it has only a URL's characters. */
 static void add_url(struct buf *out, struct str s)
 {
-    bool plain = s.n > 0 && s.n < 1000 && is_letter(s.p[0]) && s.p[s.n - 1] != ':' &&
+    bool plain = s.n > 0 && s.n < 1000 && ascii_letter(s.p[0]) && s.p[s.n - 1] != ':' &&
                  str_find(s, STR("://")) != SIZE_MAX;
     for (size_t i = 0; i < s.n && plain; i++) {
         plain = is_word_char(s.p[i]) || (s.p[i] != '\0' && strchr(":?&=~%@!$()*;,#[]", s.p[i]));

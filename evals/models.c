@@ -1,5 +1,6 @@
 /* Which models a run has, what they are called, and where their recordings lie. */
 #include "evals/plan_int.h"
+#include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 
 #include <string.h>
@@ -76,18 +77,22 @@ static int add_named(const struct eval_options *o, struct plan *p, const struct 
                                                : add(o, p, of, name, STR(""), e);
 }
 
-static bool fits_file_name(char c)
+static bool fits_file_name(uint32_t c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
+           c == '_' || c == '-' || (c > 0x7f && !text_is_control(c));
 }
 
+/* Letters of all scripts stay; each byte of what had better not stand in a file name is a _. */
 static struct str file_name(struct arena *arena, struct str label)
 {
     char *name = arena_cstr(arena, label);
-    for (size_t i = 0; i < label.n; i++) {
-        bool hides = i == 0 && name[i] == '.';
-        name[i] = fits_file_name(name[i]) && !hides ? name[i] : '_';
+    for (size_t i = 0; i < label.n;) {
+        size_t at = i;
+        uint32_t c = utf8_next(label, &i);
+        if (!fits_file_name(c) || (c == '.' && at == 0)) {
+            memset(name + at, '_', i - at);
+        }
     }
     return str_of(name);
 }
@@ -174,10 +179,11 @@ static int check_names(const struct plan *p, struct err *e)
                 str_cmp_nocase(one, str_slice(other, 0, one.n)) == 0 && str_starts(rest, "--");
             if (same || longer) {
                 return err_set(e, ERR_USAGE,
-                               "the models %.*s and %.*s would share file names (%.*s, %.*s): run "
-                               "one of them apart, with --model",
+                               "the models %.*s and %.*s would share file names (%.*s, %.*s%s): "
+                               "run one of them apart, with --model",
                                STR_FMT(p->models[i].label), STR_FMT(p->models[j].label),
-                               STR_FMT(one), STR_FMT(other));
+                               STR_FMT(one), STR_FMT(other),
+                               same && !str_eq(one, other) ? "; capitals do not count" : "");
             }
         }
     }

@@ -48,6 +48,7 @@ struct rig_options {
     struct str temperature; /* number text; n 0 = not sent */
     int64_t max_tokens;     /* -1 = not sent */
     uint64_t seed;          /* 0 = the script's, the cassette's, or a random one */
+    int64_t trial;          /* of those that play one script, from 1; 0 = the first */
     struct str mend;     /* the command that records anew, shown under a miss; n 0 = none. What the
                           * recording says of model and endpoint is put behind its verb and mode, of
                           * RIG_MEND_EVAL before its RIG_MEND_TASK */

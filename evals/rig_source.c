@@ -57,6 +57,7 @@ static int load_script(struct rig *r, struct err *e)
     }
     r->script = r->options.script != NULL ? r->options.script : r->own_script;
     r->fake = fake_session_new(r->script);
+    fake_session_trial(r->fake, r->options.trial);
     fixed_identity(r, r->options.seed != 0 ? r->options.seed : fake_seed(r->script));
     if (r->config.model.n == 0) {
         r->config.model = fake_model(r->script);

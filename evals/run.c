@@ -51,6 +51,7 @@ struct runner {
     size_t left; /* items that are still to start */
     size_t done;
     size_t kept; /* of those: by the run that this one goes on with */
+    size_t told; /* lines of the results that were there */
     enum runner_state state;
     int64_t spent_nano;
     struct str unpriced; /* a task whose cost in USD is not known; n 0 = none */
@@ -373,6 +374,7 @@ static int on_result(void *ctx, size_t item, const struct eval_trial *t, struct 
     struct eval_row *row = &r->report->rows[item], now;
     struct eval_trial own = *t;
     (void)at;
+    r->told++;
     own.file = plan_task(&r->plan, &r->plan.items[item]).path;
     report_fill_row(r->report, &own, text, r->written, &now);
     if (!eval_row_scored(&now) || !is_settled(r, item) ||
@@ -388,8 +390,9 @@ static int on_result(void *ctx, size_t item, const struct eval_trial *t, struct 
     return rc;
 }
 
-/* Takes over what the run has done. Results that are there are of what had ended then: as long as
- * more is done, the journal counts. */
+/* Takes over what the run has done. Results that are there are of what had ended then: where more
+ * is done, or they were damaged since (a torn last line, one that stands twice), the journal
+ * counts. */
 static int take_over(struct runner *r, const char *journal, const char *results, struct err *e)
 {
     uint64_t end = 0;
@@ -401,7 +404,8 @@ static int take_over(struct runner *r, const char *journal, const char *results,
     }
     r->done = r->kept = r->plan.n - r->left;
     check_budget(r);
-    if (rc == 0 && r->left > 0 && there && remove(results) != 0) {
+    bool stale = there && (r->left > 0 || r->told != r->plan.n);
+    if (rc == 0 && stale && remove(results) != 0) {
         rc = err_at(e, ERR_IO, results, 0, 0, "cannot be removed to be written anew");
     }
     return rc;

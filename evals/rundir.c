@@ -215,12 +215,16 @@ int rundir_open(const struct eval_options *o, const struct plan *plan, const cha
     }
     int rc =
         appender_open(path_join(arena, path, "trials.jsonl"), APPEND_CONTINUE, &out->journal, e);
-    if (rc == 0) {
-        remove_remains(path, arena);
-        rc = path_exists(manifest) ? settle(out, manifest_check(o, plan, manifest, e))
-                                   : fill(o, plan, arena, APPEND_CONTINUE, out, e);
+    if (rc != 0) {
+        return rc;
     }
-    return rc;
+    remove_remains(path, arena);
+    if (!path_exists(manifest)) {
+        return fill(o, plan, arena, APPEND_CONTINUE, out, e);
+    }
+    rc = manifest_check(o, plan, manifest, e);
+    rc = rc != 0 ? rc : dir_make(path_join(arena, path, "traces"), e);
+    return settle(out, rc);
 }
 
 /* ---- parts ---- */

@@ -203,6 +203,7 @@ static int start(struct trial *t, const struct plan *plan)
                              .temperature = str_of(t->o->temperature),
                              .max_tokens = t->o->max_tokens > 0 ? t->o->max_tokens : -1,
                              .seed = seed_of(t, name),
+                             .trial = t->item->trial,
                              .mend = trial_mend(t),
                              .identity = name,
                              .trace = t->trace_path,

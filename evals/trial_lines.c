@@ -370,7 +370,7 @@ int trial_lines_next(struct trial_lines *l, struct err *e)
                    ? 0
                    : err_at(e, ERR_INPUT, lines_name(l->from), l->number, 0,
                             "the last line is cut off; the whole ones are in trials.jsonl beside "
-                            "it");
+                            "it, from which assay eval --resume makes it anew");
     }
     arena_clear(l->scratch);
     return run_trial_read(l->scratch, lines_name(l->from), l->number, l->text, &l->trial, e);

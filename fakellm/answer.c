@@ -17,6 +17,7 @@ enum {
 struct fake_session {
     const struct fake_script *script;
     struct arena *arena; /* of the last answer */
+    uint64_t seed;
     int64_t requests;
     int64_t calls_sent;
     size_t step; /* the next one, where the script has steps */
@@ -28,6 +29,7 @@ struct fake_session *fake_session_new(const struct fake_script *s)
 {
     struct fake_session *f = mem_zero(sizeof *f);
     f->script = s;
+    f->seed = s->seed;
     f->arena = arena_new();
     f->used = mem_zero(s->n * sizeof *f->used);
     return f;
@@ -59,6 +61,12 @@ static uint64_t turn_seed(uint64_t seed, uint64_t turn)
     return hash64(seed, (struct str){bytes, sizeof bytes});
 }
 
+void fake_session_trial(struct fake_session *f, int64_t trial)
+{
+    /* far from the seed of any turn */
+    f->seed = trial > 1 ? turn_seed(~f->script->seed, (uint64_t)trial) : f->script->seed;
+}
+
 /* What the step says to this request, or where it says nothing an empty reply. Draws from rng only
  * where there is a choice. */
 static const struct fake_reply *choose(const struct fake_step *step, struct rng *rng)
@@ -79,7 +87,7 @@ void fake_session_skip(struct fake_session *f, size_t requests)
             continue;
         }
         const struct fake_step *step = &s->steps[f->step];
-        struct rng rng = rng_seeded(turn_seed(s->seed, (uint64_t)f->requests));
+        struct rng rng = rng_seeded(turn_seed(f->seed, (uint64_t)f->requests));
         f->calls_sent += (int64_t)choose(step, &rng)->n_calls;
         f->used[f->step]++;
         f->step += f->used[f->step] >= step->times ? 1 : 0;
@@ -349,7 +357,7 @@ void fake_answer_in(struct fake_session *f, struct arena *arena, struct str url,
         set_mismatch(arena, rq.format, &why, out);
         return;
     }
-    uint64_t seed = turn_seed(f->script->seed, (uint64_t)rq.turn);
+    uint64_t seed = turn_seed(f->seed, (uint64_t)rq.turn);
     struct rng rng = rng_seeded(seed);
     struct fake_draft draft = {0};
     out->content_type = rq.stream ? STR("text/event-stream") : STR("application/json");

@@ -27,6 +27,9 @@ const char *fake_path(const struct fake_script *s); /* its file; NULL = its docu
 struct fake_session;
 struct fake_session *fake_session_new(const struct fake_script *s);
 void fake_session_free(struct fake_session *f);
+/* Before the first request: the session is the `trial`th of its script, from 1, and each draws
+ * otherwise; the first as if this were never called. */
+void fake_session_trial(struct fake_session *f, int64_t trial);
 const struct fake_script *fake_script_of(const struct fake_session *f);
 /* Moves on as if so many requests had been made and had fitted, before any is: for a run that goes
  * on where another process left it. Of a script with rules they must be asked again

@@ -354,14 +354,8 @@ struct route {
 
 static bool session_name_ok(struct str name)
 {
-    for (size_t i = 0; i < name.n; i++) {
-        char c = name.p[i];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!letter && c != '_' && c != '-' && !((c == '.' || c == '~') && i > 0)) {
-            return false;
-        }
-    }
-    return name.n > 0 && name.n <= SESSION_NAME_MAX;
+    return name.n <= SESSION_NAME_MAX && str_is_name(name, "_-.~") && name.p[0] != '.' &&
+           name.p[0] != '~';
 }
 
 /* False when the session's name is no name. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fakellm/serve_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/date.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
@@ -385,7 +386,7 @@ static bool names_version(struct str base)
 {
     for (size_t at = str_find(base, STR("://")) + 3; at + 2 < base.n; at++) {
         char digit = base.p[at + 2];
-        if (base.p[at] == '/' && base.p[at + 1] == 'v' && digit >= '0' && digit <= '9') {
+        if (base.p[at] == '/' && base.p[at + 1] == 'v' && ascii_digit(digit)) {
             return true;
         }
     }

@@ -87,15 +87,28 @@ static void never(const struct golden_report *r, const struct val *at, struct bu
     golden_tell(r, at->line, at->column, FINDING_ERROR, "never_holds", message);
 }
 
-/* The one text that a check lets through; false where there are several. */
-static bool only_text(const struct golden_answer *a, struct str *out)
+/* The only texts that a check lets through; 0 where it lets others through too. */
+static size_t only_texts(const struct golden_answer *a, const struct val **out)
 {
     const struct val *v = a->at;
     const struct val *list = val_get(v, "one_of");
     v = v->kind == VAL_OBJECT && list == NULL ? val_get(v, "equals") : v;
-    v = list != NULL && list->count == 1 ? &list->items[0] : v;
-    *out = val_text(v);
-    return a->kind == ANSWER_TEXT && val_is(v, VAL_STRING);
+    *out = list != NULL ? list->items : v;
+    return a->kind != ANSWER_TEXT ? 0 : list != NULL ? list->count : val_is(v, VAL_STRING) ? 1 : 0;
+}
+
+/* Whether b fails for every text that a lets through; *why: what it says of the last. */
+static bool shuts_out(const struct golden_answer *a, const struct golden_answer *b, struct buf *why)
+{
+    const struct val *texts = NULL;
+    size_t n = only_texts(a, &texts);
+    for (size_t i = 0; i < n; i++) {
+        buf_clear(why);
+        if (golden_answer_judge(b, val_text(&texts[i]), NULL, why) != GOLDEN_FAILS) {
+            return false;
+        }
+    }
+    return n > 0;
 }
 
 /* Whether b is the `not` of what a says. */
@@ -108,7 +121,7 @@ static bool contradicts(const struct golden_answer *a, const struct golden_answe
 static void check_pair(const struct golden_report *r, const struct golden_answer *a,
                        const struct golden_answer *b)
 {
-    struct str text;
+    const struct val *texts = NULL;
     struct buf why = {0};
     struct buf message = {0};
     if (contradicts(a, b) || contradicts(b, a)) {
@@ -117,11 +130,11 @@ static void check_pair(const struct golden_report *r, const struct golden_answer
                 "opposite; leave one out",
                 a->at->line);
         never(r, b->at, &message);
-    } else if (only_text(a, &text) && golden_answer_judge(b, text, NULL, &why) == GOLDEN_FAILS) {
+    } else if (shuts_out(a, b, &why)) {
         buf_fmt(&message,
-                "no answer passes this check and the one at line %u, which lets one text "
-                "alone through: ",
-                a->at->line);
+                "no answer passes this check and the one at line %u, which lets %s: ", a->at->line,
+                only_texts(a, &texts) == 1 ? "one text alone through"
+                                           : "those texts alone through");
         buf_add(&message, buf_str(&why));
         never(r, b->at, &message);
     }
@@ -133,11 +146,11 @@ enum { PAIRED_MAX = 100 }; /* checks of one `all` that are compared with each ot
 static void check_all(const struct golden_report *r, const struct golden_answer *a)
 {
     size_t n = a->n_parts < PAIRED_MAX ? a->n_parts : PAIRED_MAX;
-    struct str text;
+    const struct val *texts = NULL;
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < n; j++) {
-            if (j > i ||
-                (j != i && only_text(a->parts[i], &text) && !only_text(a->parts[j], &text))) {
+            if (j > i || (j != i && only_texts(a->parts[i], &texts) > 0 &&
+                          only_texts(a->parts[j], &texts) == 0)) {
                 check_pair(r, a->parts[i], a->parts[j]);
             }
         }

@@ -253,6 +253,21 @@ static void count(void *ctx, const struct finding *f)
     *errors += f->severity == FINDING_ERROR;
 }
 
+/* `any` among others takes what they do not. */
+static void check_any_among(const struct checking *c, const struct val *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        struct buf message = {0};
+        if (val_get(&list->items[i], "any") != NULL && list->items[i].count == 1) {
+            buf_addz(&message, "with {any: true} among them every value fits; leave it out, or the "
+                               "others");
+            golden_tell(c->report, list->items[i].line, list->items[i].column, FINDING_WARNING,
+                        "accepts_anything", &message);
+            return;
+        }
+    }
+}
+
 /* Tells when nothing under `one_of` can ever come. */
 static void check_one_of(const struct checking *c, const struct place *p, const struct val *list)
 {
@@ -275,6 +290,26 @@ static void check_one_of(const struct checking *c, const struct place *p, const 
         return;
     }
     check_items(c, p, list, p->schema, true);
+    check_any_among(c, list);
+}
+
+/* More items than the tool takes, or fewer. */
+static void check_count(const struct checking *c, const struct place *p, const struct val *list)
+{
+    struct buf n = {0}, message = {0};
+    const struct val *most = val_get(p->schema, "maxItems");
+    const struct val *least = val_get(p->schema, "minItems");
+    buf_fmt(&n, "%zu", list->count);
+    bool above = val_is(most, VAL_NUMBER) && num_compare(buf_str(&n), most->text) > 0;
+    bool below = val_is(least, VAL_NUMBER) && num_compare(buf_str(&n), least->text) < 0;
+    if ((above || below) && !p->alternative) {
+        buf_fmt(&message,
+                "the tool \"%.*s\" never takes %zu items as \"%.*s\": its schema has %s %.*s",
+                STR_FMT(c->tool->name), list->count, STR_FMT(p->path),
+                above ? "maxItems" : "minItems", STR_FMT((above ? most : least)->text));
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
+    }
+    buf_free(&n);
 }
 
 /* What a matcher of texts takes whatever the text is says no more than `any`. */
@@ -360,6 +395,26 @@ static bool any_fits(const struct checking *c, const struct place *p, const stru
     return fits;
 }
 
+/* A number outside of what the schema allows, and not near enough to the bound. */
+static void check_near(const struct checking *c, const struct place *p, const struct val *value)
+{
+    const char *key = beyond(value, val_get(p->schema, "maximum"), 1)    ? "maximum"
+                      : beyond(value, val_get(p->schema, "minimum"), -1) ? "minimum"
+                                                                         : NULL;
+    if (key == NULL || p->alternative) {
+        return;
+    }
+    struct val bound = *val_get(p->schema, key);
+    const struct val bounds = {.kind = VAL_ARRAY, .count = 1, .items = &bound};
+    if (!any_fits(c, p, &bounds)) {
+        struct buf message = {0};
+        buf_fmt(&message,
+                "the tool \"%.*s\" never takes a \"%.*s\" near this: its schema has the %s %.*s",
+                STR_FMT(c->tool->name), STR_FMT(p->path), key, STR_FMT(bound.text));
+        golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
+    }
+}
+
 /* A matcher that fits none of the values that the schema lists; true when that was told. */
 static bool check_listed(const struct checking *c, const struct place *p)
 {
@@ -403,6 +458,7 @@ static void check_matcher(const struct checking *c, const struct place *p)
     } else if (str_is(key, "near") || str_is(key, "range")) {
         (void)may_be(c, p, IS_NUMBER, "a range of numbers", "match");
         check_bounds(c, p, operand);
+        check_near(c, p, val_get(operand, "value"));
     } else if (str_is(key, "contains")) {
         inner.schema = items;
         if (operand->kind != VAL_STRING) {
@@ -420,6 +476,7 @@ static void check_matcher(const struct checking *c, const struct place *p)
         if (fits && str_is(key, "each")) {
             check(c, &inner);
         } else if (fits) {
+            check_count(c, p, operand);
             check_items(c, p, operand, items, p->alternative);
         }
     }
@@ -444,6 +501,7 @@ static void check(const struct checking *c, const struct place *p)
         check_literal(c, p);
     } else if (p->v->kind == VAL_ARRAY) {
         if (may_be(c, p, IS_ARRAY, "a list", "equal")) {
+            check_count(c, p, p->v);
             check_items(c, p, p->v, val_get(p->schema, "items"), p->alternative);
         }
     } else if (!is_slip(c, p) && may_be(c, p, IS_OBJECT, "a map", "equal")) {

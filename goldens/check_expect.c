@@ -11,6 +11,13 @@ static const struct val *place(const struct golden_task *t, const char *key, con
     return v != NULL ? v : t->at;
 }
 
+/* Where the task's own budget of steps stands, else the task. */
+static const struct val *budget_place(const struct golden_task *t)
+{
+    const struct val *v = val_get(val_get(t->at, "budget"), "steps");
+    return v != NULL ? v : t->at;
+}
+
 static void tell(const struct golden_report *r, const struct val *at,
                  enum finding_severity severity, const char *code, struct buf *message)
 {
@@ -79,6 +86,50 @@ static void check_needed(const struct golden_report *r, const struct golden_task
                 " and the calls expected of a run that completes are %" PRId64 "; raise the budget",
                 t->budget.calls, calls);
         never(r, place(t, "calls", NULL), &message);
+    }
+    if (x->status == RUN_COMPLETED && t->n_turns == 1 && t->budget.steps < steps) {
+        buf_fmt(&message,
+                "the budget of steps is %" PRId64 " and %" PRId64
+                " are needed: the calls and the answer to them are a reply each; raise the budget",
+                t->budget.steps, steps);
+        never(r, budget_place(t), &message);
+    }
+}
+
+enum { REPEATS_MAX = 2 }; /* a third call that is the same in a row ends the run (K9) */
+
+/* Whether nothing but one call fits both. */
+static bool same_call(const struct golden_call *a, const struct golden_call *b)
+{
+    const struct val *args = a->at->kind == VAL_OBJECT ? &a->at->members[0].value : NULL;
+    for (size_t i = 0; val_is(args, VAL_OBJECT) && i < args->count; i++) {
+        enum val_kind kind = args->members[i].value.kind;
+        if (kind == VAL_OBJECT || kind == VAL_ARRAY) {
+            return false; /* there may be a matcher in it */
+        }
+    }
+    return val_is(args, VAL_OBJECT) && val_equal(a->at, b->at);
+}
+
+/* Calls that the run would not survive. */
+static void check_repeats(const struct golden_report *r, const struct golden_task *t)
+{
+    const struct golden_expect *x = &t->expect;
+    size_t n = 0, repeats = 0;
+    const struct tool_spec *specs = toolset_specs(t->tools, &n);
+    bool strict = x->mode == GOLDEN_EXACT && x->status == RUN_COMPLETED && t->n_turns == 1;
+    for (size_t i = 1; strict && i < x->n_calls; i++) {
+        const struct tool_spec *tool = tool_find(specs, n, x->calls[i].name);
+        bool same = tool != NULL && !tool->polling && same_call(&x->calls[i - 1], &x->calls[i]);
+        repeats = same ? repeats + 1 : 0;
+        if (repeats == REPEATS_MAX) {
+            struct buf message = {0};
+            buf_fmt(&message,
+                    "the run ends with repeated_calls at this call, the third in a row that is "
+                    "the same; write `polling: true` at the tool \"%.*s\" if that is meant",
+                    STR_FMT(tool->name));
+            never(r, x->calls[i].at, &message);
+        }
     }
 }
 
@@ -151,6 +202,7 @@ static void check_mode(const struct golden_report *r, const struct golden_task *
 void golden_check_expect(const struct golden_report *r, const struct golden_task *t)
 {
     check_needed(r, t);
+    check_repeats(r, t);
     check_idle(r, t);
     check_status(r, t);
     check_mode(r, t);

@@ -66,7 +66,8 @@ int golden_models_load(struct golden_loaded *l, const struct val *root, struct e
             if (same_model(&s->models[j], m)) {
                 rc = doc_fail(l->doc, &list->items[i], e,
                               "the model \"%.*s\" stands here twice: expected each once, or with "
-                              "a provider of its own each time",
+                              "a provider of its own each time (capitals do not count: names "
+                              "become folders)",
                               STR_FMT(text_preview(l->doc.arena, m->name, SHOWN_CHARS)));
             }
         }

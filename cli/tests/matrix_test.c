@@ -166,7 +166,38 @@ static void fakes(void)
     r = ASSAY("eval", set, "--fake", "--script", script, "--model", "x", "--model", "X", "--out",
               path_of("%s/four", dir));
     CHECK_STATUS(r, 2);
-    CHECK_ERR(r, "the models x and X would share file names");
+    CHECK_ERR(r, "the models x and X would share file names (x, X; capitals do not count)");
+}
+
+/* Letters of all scripts stay in the names of files; what a file or a terminal may not hold does
+ * not, nor what names always had a _ for. */
+static void names_of_files(void)
+{
+    static const struct {
+        const char *model;
+        const char *file;
+    } cases[] = {{"\xE9\x80\x9A\xE4\xB9\x89", "\xE9\x80\x9A\xE4\xB9\x89"},
+                 {"\xE5\x8D\x83\xE9\x97\xAE", "\xE5\x8D\x83\xE9\x97\xAE"},
+                 {"caf\xC3\xA9/1:7b", "caf\xC3\xA9_1_7b"},
+                 {".\xC3\xA9", "_\xC3\xA9"},
+                 {"a\xE2\x80\xAE\xC2\x85z", "a_____z"},
+                 {"openai/gpt-4o", "openai_gpt-4o"},
+                 {"qwen2.5:7b", "qwen2.5_7b"}};
+    const char *dir = testing_dir(), *set = matrix_set(dir), *out = path_of("%s/out", dir);
+    const char *script =
+        write_text(dir, "f.script.yaml", "version: 1\nsteps: [{reply: {text: So.}}]\n");
+    enum { N = sizeof cases / sizeof cases[0] };
+    const char *argv[8 + 2 * N + 1] = {"eval", set, "--fake", "--script", script, "--out", out};
+    for (size_t i = 0; i < N; i++) {
+        argv[7 + 2 * i] = "--model";
+        argv[8 + 2 * i] = cases[i].model;
+    }
+    CHECK_STATUS(program_run(argv, NULL), 0);
+    for (size_t i = 0; i < N; i++) {
+        CU_ASSERT(access(path_of("%s/traces/%s--b.jsonl", out, cases[i].file), R_OK) == 0);
+    }
+    CHECK_STATUS(ASSAY("score", out), 0);
+    CHECK_STATUS(ASSAY("report", out), 0);
 }
 
 /* What is told of a trial names its model, and what is told of a run is told of each. */
@@ -288,6 +319,7 @@ static void filters(void)
 TESTS(matrix, {"models_of_a_set_are_recorded_and_replayed", recorded_and_replayed},
       {"models_are_found_in_their_folders", one_of_them},
       {"models_of_the_command_line_play_each_script", fakes},
+      {"models_name_files_in_all_scripts", names_of_files},
       {"models_are_told_apart_in_reports", told_apart},
       {"models_have_one_colour_in_both_pictures", drawn_alike},
       {"models_merge_from_shards_to_the_same_bytes", shards},

@@ -141,6 +141,41 @@ static void begun_anew(void)
     arena_free(arena);
 }
 
+/* Of a finished run results were damaged, or traces removed: the journal has all that was in them.
+ */
+static void made_whole(void)
+{
+    arena = arena_new();
+    const char *dir = testing_dir(), *set = make_set(dir), *out = path_join(arena, dir, "out");
+    const char *whole = path_join(arena, dir, "whole");
+    struct err e = {0};
+    struct eval_options o = options_of(&set, whole);
+    CU_ASSERT_EQUAL_FATAL(run(&o, &e), 1);
+    struct str results = get(whole, "results.jsonl"), journal = get(whole, "trials.jsonl");
+    size_t first = str_find(results, STR("\n")) + 1;
+    const struct str damaged[] = {
+        str_slice(results, 0, results.n - 20), str_slice(results, 0, results.n - 1),
+        str_slice(results, 0, first), STR(""),
+        arena_printf(arena, "%.*s%.*s", STR_FMT(results), (int)first, results.p)};
+    for (size_t i = 0; i < sizeof damaged / sizeof damaged[0]; i++) {
+        cut_off(whole, out, journal, journal.n, false);
+        put(out, "results.jsonl", damaged[i]);
+        o = options_of(&set, out);
+        o.resume = true;
+        CU_ASSERT_EQUAL(run(&o, &e), 1);
+        CU_ASSERT(same_runs(whole, out));
+    }
+    for (size_t i = 0; i < N_FILES; i++) {
+        if (strncmp(files[i], "traces/", 7) == 0) {
+            CU_ASSERT_EQUAL(remove(path_join(arena, out, files[i])), 0);
+        }
+    }
+    CU_ASSERT_EQUAL(rmdir(path_join(arena, out, "traces")), 0);
+    CU_ASSERT_EQUAL(run(&o, &e), 1);
+    CU_ASSERT(same_runs(whole, out));
+    arena_free(arena);
+}
+
 /* What was asked for otherwise is named, and nothing is changed. */
 static void other_run(void)
 {
@@ -287,6 +322,7 @@ static void locked(void)
 
 TESTS(going_on, {"resume_ends_with_the_same_bytes_after_a_cut_anywhere", every_cut},
       {"resume_begins_where_nothing_was_begun", begun_anew},
+      {"resume_makes_damaged_results_and_removed_traces_anew", made_whole},
       {"resume_refuses_another_run", other_run}, {"resume_refuses_a_damaged_journal", bad_journal},
       {"resume_tries_errors_again", errors_again},
       {"resume_waits_for_nobody_who_writes_the_run", locked})

@@ -379,6 +379,27 @@ static void several_trials_have_a_trace_each(void)
     end();
 }
 
+/* Else no script could show a flaky task. */
+static void trials_choose_apart(void)
+{
+    begin();
+    const char *dir = testing_dir();
+    const char *set = make_set(dir, 1, "answer: heads");
+    struct err e;
+    size_t passed = 0;
+    put(dir, "s.yaml", "version: 1\nsteps: [{replies: [{text: heads}, {text: tails}]}]\n");
+    struct eval_report *r = run(
+        set, (struct eval_options){.source = EVAL_FAKE, .out = in_dir(dir, "out"), .trials = 20},
+        &e);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(r);
+    for (size_t i = 0; i < r->n; i++) {
+        passed += r->rows[i].outcome == EVAL_PASS;
+    }
+    CU_ASSERT(r->n == 20 && passed > 0 && passed < 20);
+    eval_report_free(r);
+    end();
+}
+
 static void chosen_tasks_are_run_alone(void)
 {
     begin();
@@ -706,6 +727,7 @@ TESTS(run, {"run_shows_costs_by_currency", costs_stand_by_currency},
       {"run_takes_drift_for_a_miss_only_when_strict", strict_turns_drift_and_unused_into_misses},
       {"run_fails_a_script_with_steps_left", leftover_steps_fail},
       {"run_writes_a_trace_for_each_of_several_trials", several_trials_have_a_trace_each},
+      {"run_lets_the_trials_of_a_script_choose_apart", trials_choose_apart},
       {"run_takes_the_chosen_tasks_alone", chosen_tasks_are_run_alone},
       {"run_refuses_what_cannot_work_before_it_starts", refuses_before_running},
       {"run_never_overwrites_another", never_overwrites_a_run},

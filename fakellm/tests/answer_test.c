@@ -372,7 +372,7 @@ static void random_pieces_are_the_same_on_every_machine(void)
 enum { CHOICES = 40 };
 
 /* Which of the three replies each request got, by their first letters. */
-static void choose(const char *seed, size_t skipped, char out[CHOICES + 1])
+static void choose(const char *seed, int64_t trial, size_t skipped, char out[CHOICES + 1])
 {
     char yaml[256];
     snprintf(yaml, sizeof yaml,
@@ -380,6 +380,7 @@ static void choose(const char *seed, size_t skipped, char out[CHOICES + 1])
              "- {replies: [{text: red}, {text: green}, {text: blue}], repeat: forever}\n",
              seed);
     struct scripted s = scripted_new(yaml);
+    fake_session_trial(s.session, trial);
     fake_session_skip(s.session, skipped);
     for (size_t i = 0; i < CHOICES; i++) {
         struct fake_answer a;
@@ -397,15 +398,30 @@ static void choose(const char *seed, size_t skipped, char out[CHOICES + 1])
 static void the_seed_chooses_among_replies(void)
 {
     char first[CHOICES + 1], again[CHOICES + 1], other[CHOICES + 1], later[CHOICES + 1];
-    choose("7", 0, first);
-    choose("7", 0, again);
-    choose("8", 0, other);
-    choose("7", 5, later);
+    choose("7", 1, 0, first);
+    choose("7", 0, 0, again);
+    choose("8", 1, 0, other);
+    choose("7", 1, 5, later);
     CHECK_TEXT(again, first);
     CU_ASSERT(strcmp(other, first) != 0);
     CU_ASSERT(strncmp(later, first + 5, CHOICES - 5) == 0); /* also where a run goes on */
     CU_ASSERT(strchr(first, 'r') != NULL && strchr(first, 'g') != NULL &&
               strchr(first, 'b') != NULL && strchr(first, '?') == NULL);
+}
+
+static void each_trial_chooses_apart(void)
+{
+    char first[CHOICES + 1], second[CHOICES + 1], third[CHOICES + 1], again[CHOICES + 1];
+    char later[CHOICES + 1];
+    choose("7", 1, 0, first);
+    choose("7", 2, 0, second);
+    choose("7", 3, 0, third);
+    choose("7", 2, 0, again);
+    choose("7", 2, 5, later);
+    CU_ASSERT(strcmp(first, second) != 0 && strcmp(second, third) != 0 &&
+              strcmp(first, third) != 0);
+    CHECK_TEXT(again, second);
+    CU_ASSERT(strncmp(later, second + 5, CHOICES - 5) == 0);
 }
 
 static void stop_reasons_reach_the_client(void)
@@ -521,6 +537,7 @@ static void faults_keep_their_details(void)
 }
 
 TESTS(fake_answer, {"the_seed_chooses_among_replies", the_seed_chooses_among_replies},
+      {"each_trial_chooses_apart", each_trial_chooses_apart},
       {"answers_the_example_as_its_cassette_does", answers_the_example_as_its_cassette_does},
       {"one_request_too_many_is_a_mismatch", one_request_too_many_is_a_mismatch},
       {"a_mismatch_says_what_was_expected_and_what_came",

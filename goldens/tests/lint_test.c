@@ -27,7 +27,7 @@ static const char tools[] = "version: 1\n"
                             "      id: {type: string, pattern: '^[A-Z]-[0-9]+$'}\n"
                             "      size: {type: integer, minimum: 1, maximum: 9}\n"
                             "      state: {type: string, enum: [open, shipped]}\n"
-                            "      tags: {type: array, items: {type: string}}\n"
+                            "      tags: {type: array, items: {type: string}, maxItems: 3}\n"
                             "    required: [id]\n"
                             "    additionalProperties: false\n"
                             "  answers: [{result: 1}]\n"
@@ -102,6 +102,38 @@ static const struct {
     {"- id: blank\n  turns: [{user: x}, {user: ' '}]\n  expect: {no_calls: true}\n",
      SEES("11:3", "warning blank_prompt the user of the task \"blank\" says nothing but white "
                   "space")},
+    {CALL("id: A-1, tags: {unordered: [a, b, c, d]}"),
+     SEES("13:55", "error bad_argument the tool \"get_order\" never takes 4 items as \"tags\": its "
+                   "schema has maxItems 3")},
+    {CALL("id: A-1, tags: [{contains: a}, b, c, {regex: d}]"),
+     SEES("13:55", "error bad_argument the tool \"get_order\" never takes 4 items as \"tags\": its "
+                   "schema has maxItems 3")},
+    {CALL("id: A-1, size: {near: {value: 12, within: 2}}"),
+     SEES("13:55",
+          "error bad_argument the tool \"get_order\" never takes a \"size\" near this: its "
+          "schema has the maximum 9")},
+    {CALL("id: A-1, size: {near: {value: 12, within: 3}}"), ""},
+    {CALL("id: {one_of: [A-1, {any: true}]}"),
+     SEES("13:59", "warning accepts_anything with {any: true} among them every value fits; leave "
+                   "it out, or the others")},
+    {EXPECT("calls: {list: [get_order: {id: A-1}, get_order: {id: A-1}, get_order: {id: A-1}]}"),
+     SEES("13:71",
+          "error never_holds the run ends with repeated_calls at this call, the third in "
+          "a row that is the same; write `polling: true` at the tool \"get_order\" if that "
+          "is meant")},
+    {EXPECT("calls: {list: [get_order: {id: A-1}, get_order: {id: A-1}, get_order: {id: A-2}]}"),
+     ""},
+    {EXPECT("calls: {mode: superset, list: [get_order: {id: A-1}, get_order: {id: A-1}, "
+            "get_order: {id: A-1}]}"),
+     ""},
+    {TASK("  budget: {steps: 1}\n  tools: [{name: p, answers: [{result: 1}]}]\n"
+          "  expect: {calls: {list: [p]}}\n"),
+     SEES("13:19", "error never_holds the budget of steps is 1 and 2 are needed: the calls and the "
+                   "answer to them are a reply each; raise the budget")},
+    {EXPECT("answer: {all: [{one_of: [a, b]}, {contains: c}]}"),
+     SEES("13:45", "error never_holds no answer passes this check and the one at line 13, which "
+                   "lets those texts alone through: expected text containing \"c\", got \"b\"")},
+    {EXPECT("answer: {all: [{one_of: [a, b]}, {contains: b}]}"), ""},
     {CALL("id: A-1, colour: red"),
      SEES("13:49", "error unknown_parameter the tool \"get_order\" has no parameter \"colour\"")},
     {CALL("size: 3"),

@@ -1,4 +1,5 @@
 #include "kernel/base/date.h"
+#include "kernel/base/ascii.h"
 
 enum { MS_PER_DAY = 86400000, DAYS_TO_1970 = 719528, DAYS_IN_400_YEARS = 146097 };
 
@@ -78,11 +79,6 @@ struct str date_text(struct arena *arena, int64_t unix_ms)
 
 /* ---- reading ---- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Whether text looks like `form`, whose zeros stand for any digit. */
 static bool has_form(struct str text, const char *form)
 {
@@ -90,7 +86,7 @@ static bool has_form(struct str text, const char *form)
         return false;
     }
     for (size_t i = 0; i < text.n; i++) {
-        if (form[i] == '0' ? !is_digit(text.p[i]) : text.p[i] != form[i]) {
+        if (form[i] == '0' ? !ascii_digit(text.p[i]) : text.p[i] != form[i]) {
             return false;
         }
     }
@@ -140,7 +136,7 @@ static int take_fraction(struct str *text)
         return 0;
     }
     size_t n = 1;
-    for (; n < text->n && is_digit(text->p[n]); n++) {
+    for (; n < text->n && ascii_digit(text->p[n]); n++) {
         ms += unit * (text->p[n] - '0');
         unit /= 10;
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel/base/ascii.h"
 #include "kernel/base/val.h"
 
 enum {
@@ -60,7 +61,7 @@ static struct dec trimmed(const struct dec *d)
 
 static bool is_digit(struct str s, size_t at)
 {
-    return at < s.n && s.p[at] >= '0' && s.p[at] <= '9';
+    return at < s.n && ascii_digit(s.p[at]);
 }
 
 /* Reads an exponent at *at, clamped; false when there is no digit. */

@@ -63,17 +63,6 @@ static size_t count_names(const char *const *names)
     return n;
 }
 
-/* Which of the names, or -1. */
-static int name_index(const char *const *names, struct str s)
-{
-    for (int i = 0; names[i] != NULL; i++) {
-        if (str_is(s, names[i])) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 static int unknown_key(struct doc d, const struct member *m, const char *what,
                        const char *const *keys, const struct doc_elsewhere *elsewhere,
                        struct err *e)
@@ -112,7 +101,7 @@ int doc_keys_or(struct doc d, const struct val *v, const char *what, const char 
     }
     for (size_t i = 0; i < v->count; i++) {
         const struct member *m = &v->members[i];
-        if (name_index(keys, m->key) < 0) {
+        if (str_index(m->key, keys) < 0) {
             return unknown_key(d, m, what, keys, elsewhere, e);
         }
         for (size_t j = 0; j < i; j++) {
@@ -344,7 +333,7 @@ int doc_enum(struct doc d, const struct val *v, const char *key, const char *con
     if (rc != 0 || m == NULL) {
         return rc;
     }
-    int index = m->kind == VAL_STRING ? name_index(names, m->text) : -1;
+    int index = m->kind == VAL_STRING ? str_index(m->text, names) : -1;
     if (index < 0) {
         const char *close =
             m->kind == VAL_STRING ? text_closest(m->text, names, count_names(names)) : NULL;

@@ -241,16 +241,6 @@ enum arg_place { IN_MAP, IN_LIST };
 static int compile_arg(struct doc d, const struct val *v, enum arg_place place, struct arg_match *m,
                        struct err *e);
 
-static int matcher_index(struct str key)
-{
-    for (int i = 0; matcher_keys[i] != NULL; i++) {
-        if (str_is(key, matcher_keys[i])) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 static int compile_items(struct doc d, const struct val *list, enum arg_place place,
                          struct arg_match *m, struct err *e)
 {
@@ -387,7 +377,7 @@ static int compile_arg(struct doc d, const struct val *v, enum arg_place place, 
         return 0;
     }
     for (size_t i = 0; i < v->count; i++) {
-        int index = matcher_index(v->members[i].key);
+        int index = str_index(v->members[i].key, matcher_keys);
         if (index >= 0 && v->count > 1) {
             return err_at(e, ERR_INPUT, d.file, v->members[i].line, v->members[i].column,
                           "\"%s\" is a matcher and must be the only key of its map; write a "

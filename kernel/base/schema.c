@@ -329,7 +329,7 @@ static int read_defs(struct compiler *c, struct node *n, const struct val *v, co
 static int read_type(struct compiler *c, const struct val *v, unsigned *out)
 {
     static const char *const names[] = {"null",   "boolean", "integer", "number",
-                                        "string", "array",   "object"};
+                                        "string", "array",   "object",  NULL};
     if (v->kind == VAL_ARRAY && v->count > 0) {
         int rc = 0;
         for (size_t i = 0; i < v->count && rc == 0; i++) {
@@ -338,11 +338,10 @@ static int read_type(struct compiler *c, const struct val *v, unsigned *out)
         }
         return rc;
     }
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (v->kind == VAL_STRING && str_is(v->text, names[i])) {
-            *out |= 1u << i;
-            return 0;
-        }
+    int type = str_index(val_text(v), names);
+    if (type >= 0) {
+        *out |= 1u << type;
+        return 0;
     }
     struct str found = text_preview(c->s->arena, val_text(v), TYPE_CHARS);
     return fail(c, ERR_INPUT, v,

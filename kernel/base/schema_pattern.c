@@ -1,3 +1,4 @@
+#include "kernel/base/ascii.h"
 #include "kernel/base/schema_int.h"
 
 /* PCRE2 knows the general categories by their short names only. */
@@ -48,8 +49,7 @@ static const struct {
 static bool is_hex4(struct str s)
 {
     for (size_t i = 0; i < 4; i++) {
-        char c = i < s.n ? s.p[i] : 'x';
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))) {
+        if (i >= s.n || ascii_hex(s.p[i]) < 0) {
             return false;
         }
     }

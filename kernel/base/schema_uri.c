@@ -1,3 +1,4 @@
+#include "kernel/base/ascii.h"
 #include "kernel/base/schema_int.h"
 
 #include <string.h>
@@ -149,14 +150,6 @@ struct str uri_resolve(struct arena *arena, struct str base_text, struct str ref
     return kept;
 }
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 struct str uri_fragment(struct arena *arena, struct str ref)
 {
     size_t hash = find_any(ref, "#");
@@ -164,9 +157,9 @@ struct str uri_fragment(struct arena *arena, struct str ref)
     char *out = arena_alloc(arena, coded.n + 1);
     size_t n = 0;
     for (size_t i = 0; i < coded.n; i++) {
-        if (coded.p[i] == '%' && i + 2 < coded.n && hex(coded.p[i + 1]) >= 0 &&
-            hex(coded.p[i + 2]) >= 0) {
-            out[n++] = (char)(hex(coded.p[i + 1]) * 16 + hex(coded.p[i + 2]));
+        if (coded.p[i] == '%' && i + 2 < coded.n && ascii_hex(coded.p[i + 1]) >= 0 &&
+            ascii_hex(coded.p[i + 2]) >= 0) {
+            out[n++] = (char)(ascii_hex(coded.p[i + 1]) * 16 + ascii_hex(coded.p[i + 2]));
             i += 2;
         } else {
             out[n++] = coded.p[i];

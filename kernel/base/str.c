@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernel/base/arena.h"
+#include "kernel/base/ascii.h"
 
 enum { BUF_BYTES_MAX = 1 << 30, BUF_BYTES_FIRST = 256, INT64_CHARS_MAX = 20 };
 
@@ -25,15 +26,10 @@ int str_cmp(struct str a, struct str b)
     return a.n == b.n ? 0 : a.n < b.n ? -1 : 1;
 }
 
-static int lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : (unsigned char)c;
-}
-
 int str_cmp_nocase(struct str a, struct str b)
 {
     for (size_t i = 0; i < a.n && i < b.n; i++) {
-        int diff = lower(a.p[i]) - lower(b.p[i]);
+        int diff = (unsigned char)ascii_lower(a.p[i]) - (unsigned char)ascii_lower(b.p[i]);
         if (diff != 0) {
             return diff;
         }
@@ -60,6 +56,27 @@ bool str_is_one_of_nocase(struct str a, const char *const *words)
 bool str_starts_nocase(struct str a, const char *prefix)
 {
     return str_is_nocase(str_slice(a, 0, strlen(prefix)), prefix);
+}
+
+int str_index(struct str s, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (str_is(s, words[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+bool str_is_name(struct str s, const char *others)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        char c = s.p[i];
+        if (!ascii_alnum(c) && (c == '\0' || strchr(others, c) == NULL)) {
+            return false;
+        }
+    }
+    return s.n > 0;
 }
 
 size_t str_find(struct str s, struct str needle)

@@ -52,6 +52,12 @@ bool str_is_one_of_nocase(struct str a, const char *const *words); /* words: end
 bool str_starts_nocase(struct str a, const char *prefix);
 int str_cmp_nocase(struct str a, struct str b);
 
+/* Which of `words` (NULL ends them) s is, -1 = none. */
+int str_index(struct str s, const char *const *words);
+
+/* Whether s is one or more ASCII letters, digits and characters of `others`. */
+bool str_is_name(struct str s, const char *others);
+
 /* Where `needle` begins in `s`, or SIZE_MAX. The empty needle is found at 0. */
 size_t str_find(struct str s, struct str needle);
 

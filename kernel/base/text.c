@@ -1,4 +1,5 @@
 #include "kernel/base/text.h"
+#include "kernel/base/ascii.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -250,18 +251,13 @@ unsigned text_distance(struct str a, struct str b, unsigned max)
     return distance;
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 /* The next byte that is no mark between words, as a small letter; 0 at the end. */
 static char next_letter(struct str s, size_t *at)
 {
     while (*at < s.n && (s.p[*at] == '_' || s.p[*at] == '-' || s.p[*at] == ' ')) {
         *at += 1;
     }
-    return *at < s.n ? lower(s.p[(*at)++]) : '\0';
+    return *at < s.n ? ascii_lower(s.p[(*at)++]) : '\0';
 }
 
 /* Whether they differ in nothing but capitals and the marks between words: oneOf, one_of. */

@@ -1,3 +1,4 @@
+#include "kernel/base/ascii.h"
 #include "kernel/base/val_int.h"
 
 #include <stdarg.h>
@@ -183,7 +184,7 @@ static char digit_at(const struct parts *p, size_t i)
 
 static size_t digits_end(struct str s, size_t at)
 {
-    while (at < s.n && s.p[at] >= '0' && s.p[at] <= '9') {
+    while (at < s.n && ascii_digit(s.p[at])) {
         at++;
     }
     return at;

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "kernel/base/ascii.h"
 #include "kernel/base/yaml_int.h"
 
 enum { BIG_DIGITS_MAX = 400 }; /* YAML_RADIX_CHARS_MAX hex digits need 362 */
@@ -33,11 +34,6 @@ static void big_write(struct buf *out, const struct big *b)
     }
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* The first place from `at` on whose character is not in `set`. */
 static size_t span(struct str s, size_t at, const char *set)
 {
@@ -45,21 +41,6 @@ static size_t span(struct str s, size_t at, const char *set)
         at++;
     }
     return at;
-}
-
-static bool any_of(struct str s, const char *const *names)
-{
-    for (size_t i = 0; names[i] != NULL; i++) {
-        if (str_is(s, names[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static unsigned hex_digit(char c)
-{
-    return is_digit(c) ? (unsigned)(c - '0') : (unsigned)((c | 0x20) - 'a') + 10;
 }
 
 /* The digits of a number in base 2 to 16, underscores between allowed. */
@@ -72,7 +53,7 @@ static enum yaml_plain radix(struct buf *out, bool negative, struct str digits, 
     }
     for (size_t i = 0; i < digits.n; i++) {
         if (digits.p[i] != '_') {
-            big_push(&b, base, hex_digit(digits.p[i]));
+            big_push(&b, base, (unsigned)ascii_hex(digits.p[i]));
             seen++;
         }
     }
@@ -138,7 +119,7 @@ static bool not_finite(struct str s, size_t sign)
 {
     static const char *const inf[] = {".inf", ".Inf", ".INF", NULL};
     static const char *const nan[] = {".nan", ".NaN", ".NAN", NULL};
-    return any_of(str_slice(s, sign, s.n), inf) || any_of(s, nan);
+    return str_index(str_slice(s, sign, s.n), inf) >= 0 || str_index(s, nan) >= 0;
 }
 
 static enum yaml_plain core_number(struct str s, struct buf *out)
@@ -172,8 +153,8 @@ static enum yaml_plain core_number(struct str s, struct buf *out)
 /* The end of base 60 places (":59", ":5") that begin at `at`; `at` where there are none. */
 static size_t sixty_end(struct str s, size_t at)
 {
-    while (at + 1 < s.n && s.p[at] == ':' && is_digit(s.p[at + 1])) {
-        bool two = at + 2 < s.n && is_digit(s.p[at + 2]);
+    while (at + 1 < s.n && s.p[at] == ':' && ascii_digit(s.p[at + 1])) {
+        bool two = at + 2 < s.n && ascii_digit(s.p[at + 2]);
         if (two && s.p[at + 1] > '5') {
             return at;
         }
@@ -192,13 +173,13 @@ static enum yaml_plain sixty(struct buf *out, bool negative, struct str places, 
     size_t at = span(places, 0, "0123456789_");
     for (size_t i = 0; i < at; i++) {
         if (places.p[i] != '_') {
-            big_push(&b, 10, hex_digit(places.p[i]));
+            big_push(&b, 10, (unsigned)ascii_hex(places.p[i]));
         }
     }
     while (at < places.n) {
         unsigned place = 0;
         for (at++; at < places.n && places.p[at] != ':'; at++) {
-            place = place * 10 + hex_digit(places.p[at]);
+            place = place * 10 + (unsigned)ascii_hex(places.p[at]);
         }
         big_push(&b, 60, place);
     }
@@ -212,7 +193,7 @@ static enum yaml_plain sixty(struct buf *out, bool negative, struct str places, 
 static enum yaml_plain pyyaml_float(struct str s, size_t sign, struct buf *out)
 {
     size_t whole = sign;
-    if (whole < s.n && is_digit(s.p[whole])) {
+    if (whole < s.n && ascii_digit(s.p[whole])) {
         whole = span(s, whole, "0123456789_");
     }
     size_t places = whole > sign ? sixty_end(s, whole) : whole;
@@ -220,7 +201,7 @@ static enum yaml_plain pyyaml_float(struct str s, size_t sign, struct buf *out)
         return PLAIN_STRING;
     }
     size_t fraction = span(s, places + 1, "0123456789_");
-    if (whole == sign && (sign > 0 || s.n < 2 || !is_digit(s.p[1]))) {
+    if (whole == sign && (sign > 0 || s.n < 2 || !ascii_digit(s.p[1]))) {
         return PLAIN_STRING; /* ".5" has no sign and a digit after its point */
     }
     size_t end = places == whole ? exponent_end(s, fraction, true) : fraction;
@@ -240,7 +221,7 @@ static enum yaml_plain pyyaml_int(struct str s, size_t sign, struct buf *out)
 {
     bool negative = s.p[0] == '-';
     struct str rest = str_slice(s, sign, s.n);
-    if (rest.n == 0 || !is_digit(rest.p[0])) {
+    if (rest.n == 0 || !ascii_digit(rest.p[0])) {
         return PLAIN_STRING;
     }
     if (rest.p[0] != '0') {
@@ -289,10 +270,10 @@ enum yaml_plain yaml_resolve(enum yaml_rules rules, struct str text, struct buf 
     static const char *const lies[] = {"false", "False", "FALSE", "no",  "No",
                                        "NO",    "off",   "Off",   "OFF", NULL};
     enum { CORE_WORDS = 3 };
-    if (any_of(text, nulls)) {
+    if (str_index(text, nulls) >= 0) {
         return PLAIN_NULL;
     }
-    if (is_digit(text.p[0]) || strchr("+-.", text.p[0]) != NULL) {
+    if (ascii_digit(text.p[0]) || strchr("+-.", text.p[0]) != NULL) {
         return rules == YAML_CORE ? core_number(text, number) : pyyaml_number(text, number);
     }
     size_t words = rules == YAML_CORE ? CORE_WORDS : sizeof truths / sizeof truths[0] - 1;

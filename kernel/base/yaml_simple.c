@@ -7,6 +7,7 @@
  * compare both. Source: YAML 1.2.2, chapters 6 to 8. */
 #include "kernel/base/yaml_int.h"
 
+#include "kernel/base/ascii.h"
 #include "kernel/base/text.h"
 
 #include <stdlib.h>
@@ -50,9 +51,9 @@ static char peek(const struct simple *s, size_t ahead)
     return s->at + ahead < s->text.n ? s->text.p[s->at + ahead] : '\0';
 }
 
-static bool is_letter(char c)
+static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return ascii_alnum(c) || c == '_';
 }
 
 /* Whether the character at i, which is not ASCII, is a control, a line break or a mark. */
@@ -340,8 +341,8 @@ static bool quoted(struct simple *s)
 static bool may_begin_plain(const struct simple *s)
 {
     char c = peek(s, 0);
-    return is_letter(c) || (unsigned char)c >= 0x80 || c == '.' || c == '/' || c == '(' ||
-           c == '$' || c == '<' || c == '+' || (c == '-' && is_letter(peek(s, 1)));
+    return is_word(c) || (unsigned char)c >= 0x80 || c == '.' || c == '/' || c == '(' || c == '$' ||
+           c == '<' || c == '+' || (c == '-' && is_word(peek(s, 1)));
 }
 
 /* A scalar without quotes up to `end`, less the spaces before it. */
@@ -457,8 +458,8 @@ static size_t key_end(const struct simple *s)
     size_t end = s->at;
     if (c == '"' || c == '\'') {
         end = quoted_end(s, s->at);
-    } else if (is_letter(c)) {
-        while (end < s->text.n && (is_letter(s->text.p[end]) || s->text.p[end] == '-' ||
+    } else if (is_word(c)) {
+        while (end < s->text.n && (is_word(s->text.p[end]) || s->text.p[end] == '-' ||
                                    s->text.p[end] == '.' || s->text.p[end] == '/')) {
             end++;
         }

@@ -92,11 +92,9 @@ static int set_tagged(struct doc d, const char *tag, enum yaml_plain plain, stru
     if (name == NULL) {
         return yaml_bad_tag(d, v, tag, e);
     }
-    for (size_t i = 0; as_text[i] != NULL; i++) {
-        if (strcmp(name, as_text[i]) == 0) {
-            set_string(d, text, v);
-            return 0;
-        }
+    if (str_index(str_of(name), as_text) >= 0) {
+        set_string(d, text, v);
+        return 0;
     }
     if (strcmp(name, "binary") == 0 || strcmp(name, "python/bytes") == 0) {
         return set_binary(d, text, v, e);

@@ -5,7 +5,7 @@
 #include "kernel/base/text.h"
 #include "kernel/core/kernel_int.h"
 
-enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2, CLOSE_NAME_BYTES = 3, TABLE_SLOTS_FIRST = 8 };
+enum { TOOLS_LISTED_MAX = 20, CLOSE_NAME_SLIPS = 2, CLOSE_NAME_BYTES = 3, LINK_SLOTS_FIRST = 8 };
 
 bool tool_repeatable(const struct tool_spec *tool)
 {
@@ -159,52 +159,52 @@ static const struct val *check_schema(struct kernel *k, struct call *c, const st
 }
 
 /* The first of those that may have this hash. */
-static struct link *table_first(const struct table *t, uint64_t hash)
+static struct link *links_at(const struct links *t, uint64_t hash)
 {
     return t->n_slots == 0 ? NULL : t->slots[hash & (t->n_slots - 1)];
 }
 
-static void table_put(struct table *t, struct link *l)
+static void links_put(struct links *t, struct link *l)
 {
     struct link **slot = &t->slots[l->hash & (t->n_slots - 1)];
     l->next = *slot;
     *slot = l;
 }
 
-void table_reserve(struct kernel *k, struct table *t, size_t n)
+void links_reserve(struct kernel *k, struct links *t, size_t n)
 {
-    for (t->n_slots = n == 0 ? 0 : TABLE_SLOTS_FIRST; t->n_slots < n;) {
+    for (t->n_slots = n == 0 ? 0 : LINK_SLOTS_FIRST; t->n_slots < n;) {
         t->n_slots *= 2;
     }
     t->slots = arena_array(k->arena, t->n_slots, sizeof(struct link *));
 }
 
-void table_add(struct kernel *k, struct table *t, struct link *l)
+void links_add(struct kernel *k, struct links *t, struct link *l)
 {
     if (t->n == t->n_slots) {
-        struct table old = *t;
-        table_reserve(k, t, old.n + 1);
+        struct links old = *t;
+        links_reserve(k, t, old.n + 1);
         for (size_t i = 0; i < old.n_slots; i++) {
             for (struct link *next, *at = old.slots[i]; at != NULL; at = next) {
                 next = at->next;
-                table_put(t, at);
+                links_put(t, at);
             }
         }
     }
-    table_put(t, l);
+    links_put(t, l);
     t->n++;
 }
 
 /* How many slots there are follows from what it holds, so that a snapshot need not tell. */
-static void table_empty(struct table *t)
+static void links_empty(struct links *t)
 {
-    *t = (struct table){.slots = NULL};
+    *t = (struct links){.slots = NULL};
 }
 
 static struct seen *seen_of(struct kernel *k, struct str key)
 {
     uint64_t hash = hash64(0, key);
-    for (struct link *l = table_first(&k->seen, hash); l != NULL; l = l->next) {
+    for (struct link *l = links_at(&k->seen, hash); l != NULL; l = l->next) {
         struct seen *s = (struct seen *)l;
         if (l->hash == hash && str_eq(s->key, key)) {
             return s;
@@ -212,7 +212,7 @@ static struct seen *seen_of(struct kernel *k, struct str key)
     }
     struct seen *s = arena_alloc(k->arena, sizeof *s);
     *s = (struct seen){.link.hash = hash, .key = arena_str(k->arena, key)};
-    table_add(k, &k->seen, &s->link);
+    links_add(k, &k->seen, &s->link);
     return s;
 }
 
@@ -420,21 +420,21 @@ bool calls_alternate(const struct kernel *k)
 
 static bool told_before(struct kernel *k, uint64_t hash)
 {
-    for (const struct link *l = table_first(&k->told, hash); l != NULL; l = l->next) {
+    for (const struct link *l = links_at(&k->told, hash); l != NULL; l = l->next) {
         if (l->hash == hash) {
             return true;
         }
     }
     struct link *l = arena_alloc(k->arena, sizeof *l);
     l->hash = hash;
-    table_add(k, &k->told, l);
+    links_add(k, &k->told, l);
     return false;
 }
 
 void calls_forget(struct kernel *k)
 {
-    table_empty(&k->seen);
-    table_empty(&k->told);
+    links_empty(&k->seen);
+    links_empty(&k->told);
     memset(k->step_sign, 0, sizeof k->step_sign);
     k->last_seen = NULL;
     k->streak = 0;

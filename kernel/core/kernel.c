@@ -76,7 +76,7 @@
 
 #define STATUS_NAME(id, text) [id] = text,
 
-static const char *const status_names[] = {RUN_STATUSES(STATUS_NAME)};
+static const char *const status_names[] = {RUN_STATUSES(STATUS_NAME) NULL};
 
 const char *run_status_name(enum run_status s)
 {
@@ -85,17 +85,15 @@ const char *run_status_name(enum run_status s)
 
 bool run_status_of_name(struct str name, enum run_status *out)
 {
-    for (size_t i = 0; i < sizeof status_names / sizeof status_names[0]; i++) {
-        if (str_is(name, status_names[i])) {
-            *out = (enum run_status)i;
-            return true;
-        }
+    int i = str_index(name, status_names);
+    if (i >= 0) {
+        *out = (enum run_status)i;
     }
-    return false;
+    return i >= 0;
 }
 
 static const char *const decision_names[] = {
-    [DECIDED_ALLOW] = "allow", [DECIDED_DENY] = "deny", [DECIDED_ALWAYS] = "always"};
+    [DECIDED_ALLOW] = "allow", [DECIDED_DENY] = "deny", [DECIDED_ALWAYS] = "always", NULL};
 
 const char *decision_name(enum decision d)
 {
@@ -104,12 +102,8 @@ const char *decision_name(enum decision d)
 
 enum decision decision_of_name(struct str name)
 {
-    for (size_t d = 0; d < sizeof decision_names / sizeof decision_names[0]; d++) {
-        if (str_is(name, decision_names[d])) {
-            return (enum decision)d;
-        }
-    }
-    return DECIDED_DENY;
+    int i = str_index(name, decision_names);
+    return i < 0 ? DECIDED_DENY : (enum decision)i;
 }
 
 struct kernel_config kernel_config_default(void)

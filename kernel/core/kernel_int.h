@@ -33,7 +33,7 @@ struct link {
     uint64_t hash;
 };
 
-struct table {
+struct links {
     struct link **slots;
     size_t n_slots; /* a power of 2, or 0 */
     size_t n;
@@ -102,7 +102,7 @@ struct kernel {
     int64_t calls_made; /* asked for in the whole run */
     uint32_t order;
 
-    struct table told;   /* tool results' contents, by their hash alone */
+    struct links told;   /* tool results' contents, by their hash alone */
     int64_t nothing_new; /* results in a row that added nothing */
     bool *always;        /* by tool: approved for the rest of the run */
     int64_t pauses_same; /* replies in a row with the same text and no call */
@@ -119,7 +119,7 @@ struct kernel {
     struct spent base; /* what earlier user messages had used, which the budget does not count */
     int64_t cost_nano; /* -1 = unknown */
 
-    struct table seen;      /* of struct seen */
+    struct links seen;      /* of struct seen */
     struct seen *last_seen; /* the latest counted call, and how often in a row */
     int64_t streak;
     uint64_t step_sign[ALTERNATION_STEPS]; /* newest last; 0 = none */
@@ -294,8 +294,8 @@ bool runnable(const struct call *c);
 bool tool_repeatable(const struct tool_spec *tool);
 
 /* Makes an empty table's slots for n links; adds one. */
-void table_reserve(struct kernel *k, struct table *t, size_t n);
-void table_add(struct kernel *k, struct table *t, struct link *l);
+void links_reserve(struct kernel *k, struct links *t, size_t n);
+void links_add(struct kernel *k, struct links *t, struct link *l);
 
 /* Forgets what was called before, and what results told. */
 void calls_forget(struct kernel *k);

@@ -415,9 +415,9 @@ static bool read_seen(struct kernel *k, const struct val *v)
     const struct val *list = val_get(v, "seen");
     int64_t last = -1;
     size_t n = count_in(list);
-    k->seen = (struct table){.slots = NULL};
+    k->seen = (struct links){.slots = NULL};
     k->last_seen = NULL;
-    table_reserve(k, &k->seen, n);
+    links_reserve(k, &k->seen, n);
     if (!val_int(val_get(v, "last_seen"), &last) || last < -1 || last >= (int64_t)n) {
         return false;
     }
@@ -434,7 +434,7 @@ static bool read_seen(struct kernel *k, const struct val *v)
         if (val_is(result, VAL_STRING)) {
             s->result = arena_str(k->arena, result->text);
         }
-        table_add(k, &k->seen, &s->link);
+        links_add(k, &k->seen, &s->link);
         k->last_seen = (int64_t)i == last ? s : k->last_seen;
     }
     return true;
@@ -444,8 +444,8 @@ static bool read_told(struct kernel *k, const struct val *v)
 {
     const struct val *list = val_get(v, "told");
     size_t n = count_in(list);
-    k->told = (struct table){.slots = NULL};
-    table_reserve(k, &k->told, n);
+    k->told = (struct links){.slots = NULL};
+    links_reserve(k, &k->told, n);
     for (size_t i = n; i-- > 0;) {
         int64_t hash;
         struct link *l = arena_alloc(k->arena, sizeof *l);
@@ -453,7 +453,7 @@ static bool read_told(struct kernel *k, const struct val *v)
             return false;
         }
         l->hash = (uint64_t)hash;
-        table_add(k, &k->told, l);
+        links_add(k, &k->told, l);
     }
     return true;
 }

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "kernel/base/ascii.h"
 #include "kernel/base/dec.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
@@ -108,7 +109,7 @@ static int unexpected(struct calc *c, const char *wanted)
 
 static bool is_digit(const struct calc *c, size_t at)
 {
-    return at < c->text.n && c->text.p[at] >= '0' && c->text.p[at] <= '9';
+    return at < c->text.n && ascii_digit(c->text.p[at]);
 }
 
 static int parse_number(struct calc *c, struct dec *out)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <uv.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -26,7 +27,8 @@ static void after_fork_in_child(void)
 #endif
 }
 
-int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options)
+/* uv_spawn for a process that asks to be killed when we end, even if we are killed. */
+static int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options)
 {
     static bool watching;
     if (!watching) {
@@ -230,7 +232,7 @@ static int spawn(struct child *c, const struct child_options *o)
         .exit_cb = on_exit_of,
         .file = o->argv[0],
         .args = o->argv,
-        .env = environment(o, arena),
+        .env = o->environment != NULL ? o->environment : environment(o, arena),
         .cwd = o->dir,
         .flags = o->apart ? UV_PROCESS_DETACHED : 0,
         .stdio_count = 3,
@@ -248,7 +250,7 @@ static int spawn(struct child *c, const struct child_options *o)
     return rc;
 }
 
-int child_start(const struct child_options *o, struct child **out, struct err *e)
+struct child *child_new(const struct child_options *o, const char **why)
 {
     struct child *c = mem_zero(sizeof *c);
     c->process.data = c;
@@ -261,7 +263,8 @@ int child_start(const struct child_options *o, struct child **out, struct err *e
     if (rc != 0) {
         close_streams(c);
         close_handle((uv_handle_t *)&c->process);
-        return err_set(e, ERR_IO, "%s cannot be started: %s", o->argv[0], uv_strerror(rc));
+        *why = uv_strerror(rc);
+        return NULL;
     }
     c->running = true;
     c->pid = c->process.pid;
@@ -270,8 +273,14 @@ int child_start(const struct child_options *o, struct child **out, struct err *e
         memcpy(c->input, o->input.n > 0 ? o->input.p : "", o->input.n);
         start_streams(c, o->input.n);
     }
-    *out = c;
-    return 0;
+    return c;
+}
+
+int child_start(const struct child_options *o, struct child **out, struct err *e)
+{
+    const char *why = NULL;
+    *out = child_new(o, &why);
+    return *out != NULL ? 0 : err_set(e, ERR_IO, "%s cannot be started: %s", o->argv[0], why);
 }
 
 void child_signal(struct child *c, int signal)

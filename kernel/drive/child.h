@@ -1,5 +1,5 @@
-/* A program that runs beside us, with our environment, and with our standard streams or streams of
- * its own. It ends when we end, even if we are killed. */
+/* A program that runs beside us, with our environment as a rule, and with our standard streams or
+ * streams of its own. It ends when we end, even if we are killed. */
 #ifndef KERNEL_DRIVE_CHILD_H
 #define KERNEL_DRIVE_CHILD_H
 
@@ -22,7 +22,8 @@ struct child_options {
     char **argv;                            /* argv[0] is looked up in PATH; ends with NULL */
     const struct child_variable *variables; /* set in its environment, over what is there */
     size_t n_variables;
-    const char *dir; /* its working folder; NULL = ours */
+    char **environment; /* all of it, ends with NULL; NULL = ours, with `variables` */
+    const char *dir;    /* its working folder; NULL = ours */
     /* It stands apart: its standard input is `input`, and what it writes is heard (fd 1, 2). It
      * leads a process group, whose other members are killed when it ends. Where one of them has
      * left the group and keeps the streams open, the child has not ended. */

@@ -1,9 +1,9 @@
-/* Starting processes that end with us. */
+/* Starting children, for who has words of its own where that fails. */
 #ifndef KERNEL_DRIVE_CHILD_INT_H
 #define KERNEL_DRIVE_CHILD_INT_H
 
-#include <uv.h>
+#include "kernel/drive/child.h"
 
-/* uv_spawn for a process that asks to be killed when we end, even if we are killed. */
-int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options);
+/* child_start; NULL where it cannot be started, with the system's reason in *why. */
+struct child *child_new(const struct child_options *o, const char **why);
 #endif

@@ -7,6 +7,7 @@
 #include "kernel/drive/curl.h"
 
 #include "kernel/base/arena.h"
+#include "kernel/base/ascii.h"
 #include "kernel/drive/loop.h"
 #include "kernel/drive/loop_int.h"
 #include "kernel/drive/machine.h"
@@ -199,7 +200,7 @@ static void take_status(struct http_call *c, struct str line)
     struct str rest = str_slice(line, str_find(line, STR(" ")), line.n);
     rest = str_trim(rest);
     c->status = 0;
-    for (size_t i = 0; i < 3 && i < rest.n && rest.p[i] >= '0' && rest.p[i] <= '9'; i++) {
+    for (size_t i = 0; i < 3 && i < rest.n && ascii_digit(rest.p[i]); i++) {
         c->status = c->status * 10 + (rest.p[i] - '0');
     }
     c->reason = arena_str(c->arena, str_trim(str_slice(rest, 3, rest.n)));

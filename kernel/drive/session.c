@@ -315,8 +315,7 @@ static void write_log(struct session *s)
 /* Nothing is begun any more when a cancel has overtaken the command. */
 static void carry_out(struct session *s, const struct command *c)
 {
-    struct run_result result;
-    bool over = kernel_result(s->kernel, &result);
+    bool over = kernel_stage(s->kernel) == STAGE_ENDED;
     switch (c->kind) {
     case CMD_CALL_MODEL:
         if (!over) {

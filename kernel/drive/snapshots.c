@@ -1,6 +1,5 @@
 #include "kernel/drive/snapshots.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,17 +24,8 @@ static const char *path_of(struct arena *arena, const char *log)
 /* Whether nothing is lost with the file: there is none, or an empty one, or a snapshot. */
 static bool is_free(const char *path)
 {
-    char begins[sizeof SNAPSHOT_BEGINNING] = "";
-    if (!path_exists(path)) {
-        return true;
-    }
-    int fd = path_is_file(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0) {
-        return false;
-    }
-    ssize_t n = read(fd, begins, sizeof begins - 1);
-    close(fd);
-    return n == 0 || strcmp(begins, SNAPSHOT_BEGINNING) == 0;
+    return !path_exists(path) || (path_is_file(path) && access(path, R_OK) == 0 &&
+                                  !file_begins_otherwise(path, STR(SNAPSHOT_BEGINNING)));
 }
 
 struct snapshots *snapshots_new(const char *path, bool anew)

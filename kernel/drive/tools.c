@@ -106,13 +106,7 @@ static bool present(const struct val *v, const char *key)
 
 bool tool_name_ok(struct str name, const char *also)
 {
-    static const char common[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-    bool good = name.n > 0 && name.n <= TOOL_NAME_MAX;
-    for (size_t i = 0; good && i < name.n; i++) {
-        good = name.p[i] != '\0' &&
-               (strchr(common, name.p[i]) != NULL || strchr(also, name.p[i]) != NULL);
-    }
-    return good;
+    return name.n <= TOOL_NAME_MAX && str_is_name(name, also);
 }
 
 static int read_name(struct draft *t, struct err *e)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/base/ascii.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/curl.h"
@@ -20,28 +21,6 @@ enum {
 static bool is_control(char c)
 {
     return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Whether s is made of letters, digits and the characters of `others`. */
-static bool is_made_of(struct str s, const char *others)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (!is_letter(s.p[i]) && !is_digit(s.p[i]) &&
-            (s.p[i] == '\0' || strchr(others, s.p[i]) == NULL)) {
-            return false;
-        }
-    }
-    return s.n > 0;
 }
 
 static int check_url(struct doc d, const struct val *at, struct str url, struct err *e)
@@ -86,7 +65,7 @@ static bool next_variable(struct str value, size_t *at, struct str *before, stru
     struct str inside = str_slice(rest, begin + 2, rest.n);
     size_t end = str_find(inside, STR("}"));
     *name = end == SIZE_MAX ? STR("") : str_slice(inside, 0, end);
-    if (!is_made_of(*name, "_") || is_digit(name->p[0])) {
+    if (!str_is_name(*name, "_") || ascii_digit(name->p[0])) {
         *name = STR("");
     }
     *at += begin + 2 + (end == SIZE_MAX ? inside.n : end + 1);
@@ -97,7 +76,7 @@ static int read_header(struct doc d, const struct member *m, struct http_tool_he
                        struct err *e)
 {
     const struct val *at = &m->value;
-    if (!is_made_of(m->key, "!#$%&'*+-.^_`|~")) {
+    if (!str_is_name(m->key, "!#$%&'*+-.^_`|~")) {
         return err_at(e, ERR_INPUT, d.file, m->line, m->column,
                       "\"%.*s\" is not the name of a header", STR_FMT(m->key));
     }
@@ -354,7 +333,7 @@ static void on_end(void *ctx, enum http_end end, struct str detail)
 static void add_encoded(struct buf *out, struct str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        if (is_made_of(str_slice(s, i, i + 1), "-._~")) {
+        if (str_is_name(str_slice(s, i, i + 1), "-._~")) {
             buf_char(out, s.p[i]);
         } else {
             buf_fmt(out, "%%%02X", (unsigned)(unsigned char)s.p[i]);

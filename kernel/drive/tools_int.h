@@ -125,12 +125,12 @@ void builtin_answer(enum builtin which, const struct val *args, struct arena *ar
 
 /* ---- tools_command.c ---- */
 
-/* A child process: its start, its end, its output. */
+/* A command under way: its start, its end, its output. */
 struct job;
 
 struct job_options {
     struct loop *loop;
-    char *const *argv;
+    char **argv; /* ends with NULL */
     const char *dir;
     struct str input;      /* for stdin; copied */
     struct str request_id; /* for ASSAY_REQUEST_ID in its environment; copied; n 0 = none */

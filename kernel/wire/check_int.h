@@ -38,9 +38,6 @@ struct check_id *check_ids_find(const struct check_ids *ids, struct str id);
 /* Adds an id; false when it is there already. There must be room. */
 bool check_ids_add(struct check_ids *ids, struct str id, size_t place);
 
-/* Only letters, digits, _ and -, at least one. */
-bool check_name_chars(struct str name);
-
 /* ---- openai_check.c ---- */
 
 /* "an integer", "an object", … */

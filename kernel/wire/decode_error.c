@@ -1,5 +1,6 @@
 /* What went wrong at a provider: the class of an error and its message. Sources: error pages of the
  * OpenAI and Anthropic API references. */
+#include "kernel/base/ascii.h"
 #include "kernel/base/text.h"
 #include "kernel/wire/wire_int.h"
 
@@ -94,7 +95,7 @@ static int own_status(const struct val *error)
     if (!val_int(code, &n)) {
         struct str text = val_text(code);
         for (size_t i = 0; i < text.n && text.n == 3; i++) {
-            n = text.p[i] >= '0' && text.p[i] <= '9' ? n * 10 + (text.p[i] - '0') : -1000;
+            n = ascii_digit(text.p[i]) ? n * 10 + (text.p[i] - '0') : -1000;
         }
     }
     return n >= 400 && n <= 599 ? (int)n : 0;

@@ -3,6 +3,7 @@
  * whole: one slip of the model would be the end of the session, and a history may come from another
  * provider. Sources: the patterns that the OpenAI and Anthropic APIs name in their errors
  * (^[a-zA-Z0-9_-]{1,64}$), and servers that decode arguments to fill their chat templates. */
+#include "kernel/base/ascii.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/wire/wire_int.h"
@@ -11,8 +12,7 @@ enum { ID_MAX = 64, ID_KEPT = 40 };
 
 static bool is_allowed(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
+    return ascii_alnum(c) || c == '_' || c == '-';
 }
 
 struct str history_name(const struct tool_spec *offered, size_t n_offered, struct str name,

@@ -2,7 +2,7 @@
 
 #define END_NAME(end, text) [end] = text,
 
-static const char *const end_names[] = {HTTP_ENDS(END_NAME)};
+static const char *const end_names[] = {HTTP_ENDS(END_NAME) NULL};
 
 const char *http_end_name(enum http_end end)
 {
@@ -11,13 +11,11 @@ const char *http_end_name(enum http_end end)
 
 bool http_end_of_name(struct str name, enum http_end *out)
 {
-    for (size_t i = 0; i < sizeof end_names / sizeof end_names[0]; i++) {
-        if (str_is(name, end_names[i])) {
-            *out = (enum http_end)i;
-            return true;
-        }
+    int i = str_index(name, end_names);
+    if (i >= 0) {
+        *out = (enum http_end)i;
     }
-    return false;
+    return i >= 0;
 }
 
 void http_pause(struct transport *t, struct http_call *call, bool paused)

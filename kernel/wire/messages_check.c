@@ -123,7 +123,7 @@ static bool check_tool(struct check *c, const struct val *tool, size_t i, struct
     if (!check_kind(c, name, VAL_STRING, true, name_path)) {
         return false;
     }
-    if (!check_name_chars(name->text) || name->text.n > TOOL_NAME_MAX) {
+    if (!str_is_name(name->text, "_-") || name->text.n > TOOL_NAME_MAX) {
         return refuse_at(c, name_path, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'");
     }
     return check_schema(c, val_get(tool, "input_schema"), i) &&
@@ -208,7 +208,7 @@ static bool check_use(struct check *c, const struct val *block, struct str path)
     const struct val *id = val_get(block, "id");
     struct str id_path = arena_printf(a, "%.*s.id", STR_FMT(p));
     return check_kind(c, id, VAL_STRING, true, id_path) &&
-           (check_name_chars(id->text) ||
+           (str_is_name(id->text, "_-") ||
             refuse_at(c, id_path, "String should match pattern '^[a-zA-Z0-9_-]+$'")) &&
            check_kind(c, val_get(block, "name"), VAL_STRING, true,
                       arena_printf(a, "%.*s.name", STR_FMT(p))) &&

@@ -74,7 +74,7 @@ bool openai_name(struct check *c, const struct val *v, struct str path)
                                          "minimum length 1, but got an empty string instead.",
                                          STR_FMT(path)));
     }
-    if (!check_name_chars(v->text)) {
+    if (!str_is_name(v->text, "_-")) {
         return check_refuse(c, "invalid_value", path,
                             arena_printf(c->arena,
                                          "Invalid '%.*s': string does not match pattern. Expected "
@@ -97,12 +97,11 @@ bool openai_one_of(struct check *c, const struct val *v, const char *const *valu
     if (!openai_kind(c, v, VAL_STRING, true, path)) {
         return false;
     }
+    if (str_index(v->text, values) >= 0) {
+        return true;
+    }
     struct buf list = {0};
     for (size_t i = 0; values[i] != NULL; i++) {
-        if (str_is(v->text, values[i])) {
-            buf_free(&list);
-            return true;
-        }
         bool last = values[i + 1] == NULL;
         buf_fmt(&list, "%s'%s'",
                 i == 0   ? ""
@@ -197,13 +196,8 @@ static void leave(struct walk *w, size_t place, size_t depth)
 static bool is_type(struct str name)
 {
     static const char *const types[] = {"string", "number", "integer", "boolean",
-                                        "object", "array",  "null"};
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (str_is(name, types[i])) {
-            return true;
-        }
-    }
-    return false;
+                                        "object", "array",  "null",    NULL};
+    return str_index(name, types) >= 0;
 }
 
 /* Whether `type` says, or has in its list, that type. */

@@ -2,15 +2,11 @@
 
 #include <stdio.h>
 
+#include "kernel/base/ascii.h"
 #include "kernel/base/date.h"
 #include "kernel/wire/wire_int.h"
 
 enum { HEADER_NAME_MAX = 64, WAIT_MS_MAX = 7 * 24 * 3600 * 1000 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 /* A whole number in plain digits; -1 for anything else. */
 static int64_t count_of(struct str text)
@@ -18,7 +14,7 @@ static int64_t count_of(struct str text)
     int64_t v = 0;
     text = str_trim(text);
     for (size_t i = 0; i < text.n; i++) {
-        if (!is_digit(text.p[i]) || text.n > 15) {
+        if (!ascii_digit(text.p[i]) || text.n > 15) {
             return -1;
         }
         v = v * 10 + (text.p[i] - '0');
@@ -39,7 +35,7 @@ static int64_t unit_ms(struct str unit)
 /* The end of the characters from `at` on that are (or are not) a number's. */
 static size_t run_from(struct str text, size_t at, bool number)
 {
-    while (at < text.n && (is_digit(text.p[at]) || text.p[at] == '.') == number) {
+    while (at < text.n && (ascii_digit(text.p[at]) || text.p[at] == '.') == number) {
         at++;
     }
     return at;
@@ -56,8 +52,8 @@ static int64_t duration_of(struct str text)
         struct str number = str_slice(text, at, end);
         int64_t unit = unit_ms(str_slice(text, end, next));
         int64_t milli = 0;
-        if (number.n == 0 || number.n > 12 || !is_digit(number.p[0]) ||
-            !is_digit(number.p[number.n - 1]) || unit == 0 || !num_scaled(number, 3, &milli) ||
+        if (number.n == 0 || number.n > 12 || !ascii_digit(number.p[0]) ||
+            !ascii_digit(number.p[number.n - 1]) || unit == 0 || !num_scaled(number, 3, &milli) ||
             milli > INT64_C(1000) * WAIT_MS_MAX) {
             return -1;
         }
@@ -74,7 +70,7 @@ static int64_t number_ms(struct str text, int scale)
     text = str_trim(text);
     size_t points = 0;
     for (size_t i = 0; i < text.n; i++) {
-        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        bool digit = ascii_digit(text.p[i]);
         bool point = text.p[i] == '.' && i > 0 && i + 1 < text.n;
         points += point;
         if ((!digit && !point) || points > 1) {

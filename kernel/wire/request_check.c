@@ -137,15 +137,3 @@ bool check_ids_add(struct check_ids *ids, struct str id, size_t place)
     *slot = (struct check_id){id.p != NULL ? id : STR(""), place, SIZE_MAX};
     return true;
 }
-
-bool check_name_chars(struct str name)
-{
-    for (size_t i = 0; i < name.n; i++) {
-        char ch = name.p[i];
-        bool letter = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z');
-        if (!letter && !(ch >= '0' && ch <= '9') && ch != '_' && ch != '-') {
-            return false;
-        }
-    }
-    return name.n > 0;
-}

@@ -49,6 +49,20 @@ static void finds_and_cuts(void)
     CU_ASSERT(!str_ends(STR("yaml"), ".yaml"));
 }
 
+static void knows_names(void)
+{
+    CU_ASSERT(str_is_name(STR("aZ09"), ""));
+    CU_ASSERT(str_is_name(STR("a-b_c"), "_-"));
+    CU_ASSERT(!str_is_name(STR("a-b"), "_"));
+    CU_ASSERT(!str_is_name(STR(""), "_"));
+    CU_ASSERT(!str_is_name(STR("a\0"), "_"));
+    CU_ASSERT(!str_is_name(STR("\xC3\xA9"), "_"));
+    static const char ends[] = "@[`{/:"; /* beside the letters and digits */
+    for (size_t i = 0; ends[i] != '\0'; i++) {
+        CU_ASSERT(!str_is_name((struct str){&ends[i], 1}, "_"));
+    }
+}
+
 static void parts_are_cut_off(void)
 {
     struct str rest = STR("a,,b,");
@@ -182,8 +196,8 @@ static void hashes_are_xxh3(void)
 }
 
 TESTS(str, {"str_compares_by_bytes", compares_by_bytes}, {"str_finds_and_cuts", finds_and_cuts},
-      {"str_cut_takes_part_after_part", parts_are_cut_off}, {"buf_grows", buffer_grows},
-      {"buf_stops_at_its_cap", buffer_stops_at_its_cap},
+      {"str_knows_names", knows_names}, {"str_cut_takes_part_after_part", parts_are_cut_off},
+      {"buf_grows", buffer_grows}, {"buf_stops_at_its_cap", buffer_stops_at_its_cap},
       {"arena_gives_zeroed_aligned_memory", arena_gives_zeroed_aligned_memory},
       {"err_text_shows_the_known_parts", error_text_shows_the_known_parts},
       {"rng_is_splitmix64", random_numbers_are_splitmix64},

@@ -346,7 +346,7 @@ static void commands_answer(void)
           "- {name: where, command: [sh, -c, \"test -f tools.yaml && echo $((1+1)) $OTHER\"]}\n"
           "- {name: fails, command: [sh, -c, \"echo out; echo it broke >&2; exit 3\"]}\n"
           "- {name: dies, command: [sh, -c, \"kill -9 $$\"]}\n"
-          "- {name: none, command: [no-such-program-here]}\n"
+          "- {name: none, command: [./no-such-program-here]}\n"
           "- {name: deaf, command: [\"true\"]}\n"
           "- {name: which, command: [sh, -c, \"echo $ASSAY_REQUEST_ID\"]}\n"
           "- {name: flood, command: [sh, -c, \"while :; do echo 0123456789abcdef; done\"]}\n"
@@ -361,7 +361,7 @@ static void commands_answer(void)
     call("a", 4, "dies", "{}");
     expect("a@0 TOOL_ERROR: the command sh was ended by signal 9\n");
     call("a", 5, "none", "{}");
-    expect("a@0 TOOL_ERROR: cannot start the command no-such-program-here: no such file or "
+    expect("a@0 TOOL_ERROR: cannot start the command ./no-such-program-here: no such file or "
            "directory\n");
     call("a", 6, "deaf", "{}");
     expect("a@0 \n");
