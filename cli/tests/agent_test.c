@@ -277,11 +277,11 @@ static void asks_too_much(void)
     }
     const char *loud = write_text(dir, "loud.sh", path_of(ask, 3));
     const char *quiet = write_text(dir, "quiet.sh", path_of(ask, 0));
-    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", path_of("sh %s", loud));
+    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", path_of("sh '%s'", loud));
     CHECK_STATUS(r, 4);
     CHECK_OUT(r, "a request of more than the 64 MiB that one may have was refused; the program "
                  "ended with status 3: oh");
-    r = ASSAY("eval", set, "--fake", "--agent", path_of("sh %s", quiet));
+    r = ASSAY("eval", set, "--fake", "--agent", path_of("sh '%s'", quiet));
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "a request of more than the 64 MiB that one may have was refused");
     CU_ASSERT(strstr(r->out, "asked no model") == NULL);
