@@ -1,5 +1,4 @@
 #include "cassettes/cassette_int.h"
-#include "kernel/base/ascii.h"
 #include "kernel/base/json.h"
 
 #include <string.h>
@@ -26,15 +25,13 @@ struct str cassette_url_path(struct str uri)
  * stands before it is the gateway's. */
 static struct str behind_version(struct str path)
 {
-    for (size_t at = 0; at + 2 < path.n; at++) {
-        char digit = path.p[at + 2];
-        if (path.p[at] == '/' && path.p[at + 1] == 'v' && ascii_digit(digit)) {
-            struct str rest = str_slice(path, at + 1, path.n);
-            rest = str_slice(rest, str_find(rest, STR("/")), rest.n);
-            return rest.n > 1 ? rest : path;
-        }
+    size_t version = wire_version_at(path);
+    if (version == SIZE_MAX) {
+        return path;
     }
-    return path;
+    struct str rest = str_slice(path, version + 1, path.n);
+    rest = str_slice(rest, str_find(rest, STR("/")), rest.n);
+    return rest.n > 1 ? rest : path;
 }
 
 struct str cassette_request_path(struct str uri)

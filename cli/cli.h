@@ -37,14 +37,6 @@ extern const struct verb verb_run, verb_init, verb_chat, verb_resume, verb_fork,
 /* `assay score RUN`. */
 int score_run(int argc, char **argv);
 
-/* ---- eval.c ---- */
-
-/* Appends a line a trial, then the summary with its figures; `more` appends members that follow,
- * with their commas; NULL = none. */
-struct eval_report;
-void print_report_json(struct sink *out, const struct eval_report *r,
-                       void (*more)(void *ctx, struct sink *out), void *ctx);
-
 /* ---- trace_check.c ---- */
 
 /* `assay trace check`. */

@@ -10,9 +10,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/replay.h"
-#include "evals/figures.h"
 #include "evals/runs.h"
-#include "kernel/base/json.h"
 #include "kernel/base/val.h"
 #include "kernel/drive/endpoint.h"
 #include "reports/report.h"
@@ -309,30 +307,6 @@ static int complete(struct request *q, struct err *e)
     return 0;
 }
 
-void print_report_json(struct sink *sink, const struct eval_report *r,
-                       void (*more)(void *ctx, struct sink *out), void *ctx)
-{
-    struct buf *out = &sink->text;
-    for (size_t i = 0; sink_ease(sink) && i < r->n; i++) {
-        struct str line;
-        sink->code = eval_line(r, &r->rows[i], &line, &sink->error);
-        if (sink->code == 0) {
-            buf_add(out, line);
-            buf_char(out, '\n');
-        }
-    }
-    buf_addz(out, "{\"summary\":");
-    eval_summary_json(out, &r->summary);
-    buf_addz(out, ",\"figures\":{");
-    eval_figures_json(out, r);
-    buf_char(out, '}');
-    json_put_text(out, "run", str_of(r->out));
-    if (more != NULL) {
-        more(ctx, sink);
-    }
-    buf_addz(out, "}\n");
-}
-
 /* What the gates say replaces what failed tasks stand for. */
 static int gated_status(const struct eval_report *r, int held)
 {
@@ -381,7 +355,7 @@ static int print_report(const struct request *q, const struct eval_report *r,
     struct sink out = sink_to_stdout();
     int held = gates_check(&q->gates, r, c, q->json ? NULL : &t.gates, q->json ? &t.gates : NULL);
     if (q->json) {
-        print_report_json(&out, r, put_more, &t);
+        report_json_lines(&out, r, put_more, &t);
     } else {
         put_table(&t, &out);
     }

@@ -116,9 +116,7 @@ static int write_file(const struct reporting *r, enum format f, const char *path
     }
     struct sink out = {.write = write_piece, .ctx = file};
     fill(&out, r, f, false);
-    rc = sink_end(&out, e);
-    int closed = file_writer_close(file, rc == 0, rc == 0 ? e : NULL);
-    return rc != 0 ? rc : closed;
+    return file_writer_end(file, sink_end(&out, e), e);
 }
 
 static int write_files(const struct reporting *r, struct err *e)
@@ -134,7 +132,7 @@ static int write_files(const struct reporting *r, struct err *e)
         bool drawn = false;
         struct buf why = {0};
         rc = report_plots(r->out, r->reports, r->n, &drawn, &why, e);
-        if (rc == 0 && !drawn) {
+        if (rc == 0 && why.n > 0) {
             tell("%.*s", STR_FMT(buf_str(&why)));
         }
         buf_free(&why);

@@ -1,16 +1,14 @@
-#include <inttypes.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "evals/runs.h"
-#include "kernel/base/json.h"
 #include "reports/report.h"
 
 static void print(struct sink *out, const struct eval_report *r, bool json)
 {
     if (json) {
-        print_report_json(out, r, NULL, NULL);
+        report_json_lines(out, r, NULL, NULL);
     } else {
         report_table(out, r, want_color(STDOUT_FILENO));
     }

@@ -91,37 +91,55 @@ static int show(int argc, char **argv)
 /* What the tools of the logs may be: a file's, or a set's. */
 struct known {
     const struct toolset *tools; /* of --tools; NULL = none */
-    const struct golden_set *set;
+    struct golden_set *set;
+    struct golden_task *task; /* the one that was loaded last for its own tools; NULL = none */
 };
 
-/* The tools of the task whose trace the file is by its name, TASK.jsonl, TASK.N.jsonl or
- * MODEL--TASK.jsonl; or those of the first task, where all have the same. */
-static const struct toolset *tools_for(const struct known *k, const char *path)
+/* The task whose trace the file is by its name, TASK.jsonl, TASK.N.jsonl or MODEL--TASK.jsonl; the
+ * first where there is none, for a set whose tasks all have the same tools. */
+static size_t task_of(const struct golden_set *set, const char *path)
 {
-    if (k->set == NULL) {
-        return k->tools;
-    }
     struct str name = str_of(strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1);
-    const struct golden_task *best = NULL;
-    for (size_t i = 0; i < k->set->n_tasks; i++) {
-        const struct golden_task *t = &k->set->tasks[i];
-        size_t at = str_find(name, t->id);
+    size_t best = 0, longest = 0;
+    for (size_t i = 0; i < set->n_tasks; i++) {
+        struct str id = golden_entry(set, i).id;
+        size_t at = str_find(name, id);
         bool begins =
             at == 0 || (at != SIZE_MAX && at > 1 && name.p[at - 1] == '-' && name.p[at - 2] == '-');
-        if (begins && str_starts(str_slice(name, at + t->id.n, name.n), ".") &&
-            (best == NULL || t->id.n > best->id.n)) {
-            best = t;
+        if (begins && id.n > longest && str_starts(str_slice(name, at + id.n, name.n), ".")) {
+            best = i;
+            longest = id.n;
         }
     }
-    return best != NULL ? best->tools : k->set->n_tasks > 0 ? k->set->tasks[0].tools : NULL;
+    return best;
 }
 
-static int verify_file(const char *path, const struct toolset *tools)
+static int tools_for(struct known *k, const char *path, const struct toolset **out, struct err *e)
+{
+    *out = k->tools;
+    if (k->set == NULL) {
+        return 0;
+    }
+    size_t i = task_of(k->set, path);
+    int rc = 0;
+    *out = golden_entry(k->set, i).tools;
+    if (*out == NULL) {
+        golden_task_free(k->task);
+        k->task = NULL;
+        rc = golden_task_load(k->set, i, &k->task, e);
+        *out = rc == 0 ? k->task->tools : NULL;
+    }
+    return rc;
+}
+
+static int verify_file(const char *path, struct known *known)
 {
     struct err e;
     size_t lines = 0;
     bool ended = false;
-    int rc = log_verify(path, tools, &lines, &ended, &e);
+    const struct toolset *tools = NULL;
+    int rc = tools_for(known, path, &tools, &e);
+    rc = rc != 0 ? rc : log_verify(path, tools, &lines, &ended, &e);
     if (rc != 0) {
         int status = tell_error(&e);
         return rc == ERR_STATE ? EXIT_FAILED : status;
@@ -154,12 +172,13 @@ static int verify(int argc, char **argv)
         rc = err_set(&e, ERR_USAGE, "give one of --tools and --set");
     }
     rc = rc == 0 && file != NULL ? tools_open(file, &tools, &e) : rc;
-    rc = rc == 0 && set_path != NULL ? golden_load(set_path, &set, &e) : rc;
+    rc = rc == 0 && set_path != NULL ? golden_open(set_path, &set, &e) : rc;
     int status = rc != 0 ? tell_error(&e) : EXIT_OK;
-    const struct known known = {tools, set};
+    struct known known = {tools, set, NULL};
     for (size_t i = 0; rc == 0 && i < words.n; i++) {
-        status = exit_worse(status, verify_file(words.at[i], tools_for(&known, words.at[i])));
+        status = exit_worse(status, verify_file(words.at[i], &known));
     }
+    golden_task_free(known.task);
     toolset_free(tools);
     golden_free(set);
     return status;

@@ -48,7 +48,6 @@ struct conversation {
     uint64_t prefix;                       /* a hash of them */
     uint64_t asked;                        /* a hash of the system message */
     struct conversation *parent, *sibling; /* whose call has led to it, and the next one there */
-    int64_t number;                        /* as they are written, from 1 */
     int prompted;                          /* 2: it begins with the prompt, 1: holds it */
 };
 
@@ -60,7 +59,6 @@ struct traffic {
     size_t n_conversations, n_calls;
     size_t requests, bytes;
     struct str mismatch; /* why a script refused a request; n 0 = it did not */
-    bool too_much;       /* beyond a limit above: the rest is not kept */
 };
 
 void traffic_init(struct traffic *t, struct arena *arena, struct str prompt);

@@ -3,7 +3,8 @@
  * Conversations stand in an order that is made of what they hold, never of when they came: those
  * that begin with the prompt, then those that hold it, then the others; the shorter first, then by
  * their texts. One that a call has led to (a sub-agent) stands between this call's tool_start and
- * its tool_result: its first message holds an argument of the call, the longest one decides. */
+ * its tool_result: its first message holds an argument of the call, the longest one decides. Of
+ * several conversations that equal calls may have led to, each call gets one in turn. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,6 +121,16 @@ static size_t list_origins(struct conversation **sorted, size_t n, struct arena 
     return found;
 }
 
+static size_t n_children(const struct origin *from)
+{
+    size_t n = 0;
+    for (const struct conversation *c = from->turn->children[from->call]; c != NULL;
+         c = c->sibling) {
+        n++;
+    }
+    return n;
+}
+
 /* Later siblings go behind earlier ones: they come in order. */
 static void adopt(struct conversation *c, const struct origin *from)
 {
@@ -143,7 +154,9 @@ static void find_parents(const struct traffic *t, struct conversation **sorted, 
         size_t most = 0;
         for (size_t o = 0; c->prompted < 2 && o < n_origins; o++) {
             size_t fit = argument_in(origins[o].arguments, first_text(c));
-            if (fit > most && !descends_from(origins[o].turn->of, c)) {
+            bool better = fit > most ||
+                          (most > 0 && fit == most && n_children(&origins[o]) < n_children(best));
+            if (better && !descends_from(origins[o].turn->of, c)) {
                 best = &origins[o];
                 most = fit;
             }

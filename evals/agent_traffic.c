@@ -191,7 +191,6 @@ static struct turn *add_turn(struct traffic *t, struct conversation *c, const st
 struct turn *traffic_request(struct traffic *t, enum wire_format f, struct str body, int64_t at_ms)
 {
     if (t->requests >= TRAFFIC_REQUESTS_MAX || t->bytes > TRAFFIC_BYTES_MAX) {
-        t->too_much = true;
         return NULL;
     }
     t->requests++;

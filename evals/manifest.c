@@ -313,7 +313,37 @@ int manifest_judged(const char *path, struct str text, struct golden_set *const 
     return rc;
 }
 
+int manifest_joined(const char *path, struct str text, int64_t trials, struct err *e)
+{
+    cJSON *root = cJSON_ParseWithLength(text.p, text.n);
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "shard");
+    cJSON *count = cJSON_CreateNumber((double)trials);
+    bool set = cJSON_ReplaceItemInObjectCaseSensitive(root, "trials", count);
+    int rc = print(set ? root : NULL, path, e);
+    cJSON_Delete(root);
+    return rc;
+}
+
 /* ---- compared ---- */
+
+/* A manifest without what differs between the shards of one run. */
+static cJSON *common_part(struct str text)
+{
+    cJSON *root = cJSON_ParseWithLength(text.p, text.n);
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "shard");
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "trials");
+    cJSON_DeleteItemFromObjectCaseSensitive(root, "started");
+    return root;
+}
+
+bool manifest_same_run(struct str a, struct str b)
+{
+    cJSON *x = common_part(a), *y = common_part(b);
+    bool same = x != NULL && y != NULL && cJSON_Compare(x, y, 1);
+    cJSON_Delete(x);
+    cJSON_Delete(y);
+    return same;
+}
 
 /* The first place where two manifests differ. */
 struct difference {

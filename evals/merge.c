@@ -3,7 +3,6 @@
 #include "evals/rundir_int.h"
 #include "evals/runs.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,25 +16,6 @@ struct shards {
 };
 
 /* ---- what fits together ---- */
-
-/* A manifest without what differs between the shards of one run. */
-static cJSON *common_part(const struct run_data *d)
-{
-    cJSON *root = cJSON_ParseWithLength(d->manifest.p, d->manifest.n);
-    cJSON_DeleteItemFromObjectCaseSensitive(root, "shard");
-    cJSON_DeleteItemFromObjectCaseSensitive(root, "trials");
-    cJSON_DeleteItemFromObjectCaseSensitive(root, "started");
-    return root;
-}
-
-static bool same_run(const struct run_data *a, const struct run_data *b)
-{
-    cJSON *x = common_part(a), *y = common_part(b);
-    bool same = x != NULL && y != NULL && cJSON_Compare(x, y, 1);
-    cJSON_Delete(x);
-    cJSON_Delete(y);
-    return same;
-}
 
 static int check_shard(const struct run_data *d, size_t n, struct err *e)
 {
@@ -78,7 +58,7 @@ static int load_shards(const char *const *dirs, struct shards *s, struct err *e)
         }
     }
     for (size_t i = 1; rc == 0 && i < s->n; i++) {
-        if (!same_run(s->at[0], s->at[i])) {
+        if (!manifest_same_run(s->at[0]->manifest, s->at[i]->manifest)) {
             rc = err_at(e, ERR_INPUT, s->at[i]->report->out, 0, 0,
                         "its manifest is that of another run than %s: expected the same sets, "
                         "source, model and options",
@@ -154,40 +134,17 @@ static int write_lines(const struct shards *s, const char *out, struct err *e)
     }
     rc = file_writer_open(path_join(s->arena, out, "results.jsonl"), &to.results, e);
     rc = rc != 0 ? rc : join_lines(s, &to, e);
-    int closed = file_writer_close(to.journal, rc == 0, rc == 0 ? e : NULL);
-    rc = rc != 0 ? rc : closed;
-    if (to.results != NULL) {
-        closed = file_writer_close(to.results, rc == 0, rc == 0 ? e : NULL);
-        rc = rc != 0 ? rc : closed;
-    }
-    return rc;
+    rc = file_writer_end(to.journal, rc, e);
+    return to.results == NULL ? rc : file_writer_end(to.results, rc, e);
 }
 
 static int write_manifest(const struct shards *s, const char *path, struct err *e)
 {
-    const struct run_data *first = s->at[0];
-    cJSON *root = cJSON_ParseWithLength(first->manifest.p, first->manifest.n);
     int64_t trials = 0;
     for (size_t i = 0; i < s->n; i++) {
         trials += s->at[i]->planned;
     }
-    cJSON_DeleteItemFromObjectCaseSensitive(root, "shard");
-    cJSON *count = cJSON_CreateNumber((double)trials);
-    bool set = cJSON_ReplaceItemInObjectCaseSensitive(root, "trials", count);
-    char *printed = set ? cJSON_Print(root) : NULL;
-    int rc = 0;
-    if (printed == NULL) {
-        rc = err_set(e, ERR_LIMIT, "%s: not enough memory to write it", path);
-    } else {
-        struct buf text = {0};
-        buf_addz(&text, printed);
-        buf_char(&text, '\n');
-        rc = file_replace(path, buf_str(&text), e);
-        buf_free(&text);
-    }
-    cJSON_free(printed);
-    cJSON_Delete(root);
-    return rc;
+    return manifest_joined(path, s->at[0]->manifest, trials, e);
 }
 
 static int copy_log(const struct run_data *d, const char *name, const char *out,

@@ -350,8 +350,7 @@ static int rescore(struct rescoring *r, struct err *e)
     if (rc == 0) {
         rc = rescore_lines(r, from, e);
         rc = rc != 0 ? rc : report_check_twice(report, false, e);
-        int closed = file_writer_close(r->to, rc == 0, rc == 0 ? e : NULL);
-        rc = rc != 0 ? rc : closed;
+        rc = file_writer_end(r->to, rc, e);
     }
     rc = rc != 0 ? rc : lines_open(path, &from, e);
     if (rc == 0) {

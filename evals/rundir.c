@@ -262,9 +262,7 @@ int rundir_results(struct eval_report *r, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    rc = copy_lines(r, to, e);
-    int closed = file_writer_close(to, rc == 0, rc == 0 ? e : NULL);
-    rc = rc != 0 ? rc : closed;
+    rc = file_writer_end(to, copy_lines(r, to, e), e);
     rc = rc != 0 ? rc : lines_open(path, &lines, e);
     if (rc == 0) {
         report_read_from(r, lines);

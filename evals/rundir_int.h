@@ -44,6 +44,12 @@ int manifest_check(const struct eval_options *o, const struct plan *plan, const 
 int manifest_judged(const char *path, struct str text, struct golden_set *const *sets, size_t n,
                     struct err *e) MUST_CHECK;
 
+/* Whether two manifests are of shards of one run, or of one run twice. */
+bool manifest_same_run(struct str a, struct str b);
+
+/* Writes that of the whole run, of so many trials, whose shards have manifests like this text. */
+int manifest_joined(const char *path, struct str text, int64_t trials, struct err *e) MUST_CHECK;
+
 /* ---- journal.c ---- */
 
 /* Calls line(ctx, item, trial, text, at) for each whole line of a file of results of the plan's

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "fakellm/serve_int.h"
-#include "kernel/base/ascii.h"
 #include "kernel/base/date.h"
 #include "kernel/drive/files.h"
 #include "kernel/drive/limiter.h"
@@ -384,13 +383,7 @@ static void add_headers(const struct serve_options *o, const struct http_request
 /* Whether a segment of a base URL is a version, as v1 or v1beta. */
 static bool names_version(struct str base)
 {
-    for (size_t at = str_find(base, STR("://")) + 3; at + 2 < base.n; at++) {
-        char digit = base.p[at + 2];
-        if (base.p[at] == '/' && base.p[at + 1] == 'v' && ascii_digit(digit)) {
-            return true;
-        }
-    }
-    return false;
+    return wire_version_at(str_slice(base, str_find(base, STR("://")) + 3, base.n)) != SIZE_MAX;
 }
 
 struct http_request source_request(const struct session *s, const struct http_request *rq,

@@ -80,9 +80,8 @@ void golden_add_pattern(struct buf *out, struct str text)
 
 /* ---- writing ---- */
 
-/* Gives `text` the name `path` if it loads as a set; *n gets how many tasks it has then. */
-static int write_checked(struct arena *arena, const char *path, struct str text, size_t *n,
-                         struct err *e)
+/* Gives `text` the name `path` if it loads as a set. */
+static int write_checked(struct arena *arena, const char *path, struct str text, struct err *e)
 {
     const char *draft = arena_printf(arena, "%s.draft", path).p;
     struct golden_set *set = NULL;
@@ -90,8 +89,7 @@ static int write_checked(struct arena *arena, const char *path, struct str text,
     if (rc != 0) {
         return rc;
     }
-    rc = golden_load(draft, &set, e);
-    *n = rc == 0 ? set->n_tasks : 0;
+    rc = golden_open(draft, &set, e);
     golden_free(set);
     rc = rc != 0 ? rc : file_rename(draft, path, e);
     if (rc != 0) {
@@ -102,12 +100,11 @@ static int write_checked(struct arena *arena, const char *path, struct str text,
 
 static int write_new(const char *path, struct str set, struct err *e)
 {
-    size_t n;
     struct arena *arena = arena_new();
     int rc = path_exists(path) ? err_at(e, ERR_EXISTS, path, 0, 0,
                                         "is there already and is not overwritten; name another "
                                         "file with -o")
-                               : write_checked(arena, path, set, &n, e);
+                               : write_checked(arena, path, set, e);
     arena_free(arena);
     return rc;
 }
@@ -216,9 +213,9 @@ static void add_indented(struct buf *out, struct str text, size_t indent)
 static int check_id(const struct golden_set *set, struct str id, struct err *e)
 {
     for (size_t i = 0; i < set->n_tasks; i++) {
-        const struct golden_task *t = &set->tasks[i];
-        if (str_cmp_nocase(t->id, id) == 0) {
-            return err_at(e, ERR_INPUT, t->path, t->line, t->column,
+        struct golden_entry t = golden_entry(set, i);
+        if (str_cmp_nocase(t.id, id) == 0) {
+            return err_at(e, ERR_INPUT, t.path, t.line, t.column,
                           "the id \"%.*s\" is taken by this task; name another with --id",
                           STR_FMT(id));
         }
@@ -230,10 +227,10 @@ static int check_id(const struct golden_set *set, struct str id, struct err *e)
 static int append(struct arena *arena, const struct golden_set *set, struct str task,
                   struct buf *out, struct err *e)
 {
-    const struct golden_task *last = &set->tasks[set->n_tasks - 1];
+    struct golden_entry last = golden_entry(set, set->n_tasks - 1);
     struct str text;
     int rc = file_read(arena, set->path, GOLDEN_SET_BYTES_MAX, &text, e);
-    if (rc == 0 && (!str_eq(str_of(last->path), str_of(set->path)) || last->column < 3)) {
+    if (rc == 0 && (!str_eq(str_of(last.path), str_of(set->path)) || last.column < 3)) {
         rc = err_at(e, ERR_INPUT, set->path, 0, 0,
                     "its tasks are no block list (- id: ...), so that none can be added; name a "
                     "new file with -o");
@@ -241,7 +238,7 @@ static int append(struct arena *arena, const struct golden_set *set, struct str 
     if (rc == 0) {
         buf_add(out, text);
         buf_addz(out, text.n > 0 && text.p[text.n - 1] != '\n' ? "\n" : "");
-        add_indented(out, task, last->column - 3);
+        add_indented(out, task, last.column - 3);
     }
     return rc;
 }
@@ -252,12 +249,11 @@ static int add_to(struct arena *arena, const char *path, struct str id, struct s
     struct golden_set *set = NULL;
     struct buf text = {0};
     struct err why;
-    size_t n = 0;
-    int rc = golden_load(path, &set, e);
+    int rc = golden_open(path, &set, e);
     rc = rc != 0 ? rc : check_id(set, id, e);
     rc = rc != 0 ? rc : append(arena, set, task, &text, e);
     if (rc == 0) {
-        rc = write_checked(arena, path, buf_str(&text), &n, &why);
+        rc = write_checked(arena, path, buf_str(&text), &why);
         if (rc == ERR_INPUT) {
             rc = err_at(e, ERR_INPUT, path, 0, 0,
                         "the task cannot be added behind its last line (%s); `tasks` must be its "

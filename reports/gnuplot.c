@@ -146,7 +146,7 @@ bool gnuplot_draw(const char *dir, const char *name, uint64_t ms_max, struct buf
     if (problem != NULL) {
         buf_fmt(why, "no plots are drawn: %s; to draw them: cd ", problem);
         text_add_word(why, str_of(dir));
-        buf_fmt(why, " && gnuplot %s.gp", name);
+        buf_addz(why, " && gnuplot *.gp");
     }
     loop_free(d.loop);
     buf_free(&d.said);

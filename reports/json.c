@@ -74,3 +74,24 @@ void report_json(struct sink *sink, const struct eval_report *const *runs, size_
     }
     buf_addz(out, "}\n");
 }
+
+void report_json_lines(struct sink *sink, const struct eval_report *r,
+                       void (*more)(void *ctx, struct sink *out), void *ctx)
+{
+    struct buf *out = &sink->text;
+    for (size_t i = 0; sink_ease(sink) && i < r->n; i++) {
+        struct str line;
+        sink->code = eval_line(r, &r->rows[i], &line, &sink->error);
+        if (sink->code == 0) {
+            buf_add(out, line);
+            buf_char(out, '\n');
+        }
+    }
+    buf_char(out, '{');
+    add_sums(out, r);
+    json_put_text(out, "run", str_of(r->out));
+    if (more != NULL) {
+        more(ctx, sink);
+    }
+    buf_addz(out, "}\n");
+}

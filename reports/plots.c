@@ -280,6 +280,12 @@ int report_plots(const char *dir, const struct eval_report *const *runs, size_t 
     } else if (rc == 0 && m.n > 0) {
         rc = write_plot(dir, "success-cost", &m, cost_data, cost_script, e);
         *drawn = rc == 0 && *drawn && gnuplot_draw(dir, "success-cost", GNUPLOT_MS_MAX, why);
+        if (*drawn && m.priced < m.n) {
+            buf_fmt(why,
+                    "success against cost leaves %zu of %zu models out: they have no price in "
+                    "%.*s",
+                    m.n - m.priced, m.n, STR_FMT(m.currency));
+        }
     }
     arena_free(m.arena);
     return rc;

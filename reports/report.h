@@ -46,10 +46,16 @@ void report_csv(struct sink *out, const struct eval_report *const *runs, size_t 
 void report_json(struct sink *out, const struct eval_report *const *runs, size_t n,
                  const struct report_baseline *baseline);
 
+/* A line a trial, as in results.jsonl, then {"summary", "figures", "run"}. more: appends members
+ * that follow, with their commas; NULL = none. */
+void report_json_lines(struct sink *out, const struct eval_report *r,
+                       void (*more)(void *ctx, struct sink *out), void *ctx);
+
 /* Writes the scripts and data of two plots into the folder `dir`, success against cost for each
  * model (with intervals and the Pareto front) and the distribution of times, and lets gnuplot make
  * an SVG and a PNG of each. *drawn false: gnuplot is not there or failed, which `why` says in one
- * line; everything else is written. ERR_IO. */
+ * line; everything else is written. `why` also says where models without a price are left out.
+ * ERR_IO. */
 int report_plots(const char *dir, const struct eval_report *const *runs, size_t n, bool *drawn,
                  struct buf *why, struct err *e) MUST_CHECK;
 #endif

@@ -18,6 +18,7 @@ struct printer {
     bool color;
     bool ended;           /* the newest segment has its run_end */
     struct buf shown;     /* the newest reply's text */
+    struct buf said;      /* what the newest resume said, until its user_message comes */
     struct buf currency;  /* of the costs, as far as the log has told */
     struct arena *arena;  /* of the line at hand */
     const struct val *ev; /* likewise */
@@ -159,6 +160,15 @@ static void show_user(struct printer *p)
     head(p, "user", PAINT_BOLD);
     add_conversation(p);
     block(p, text(p, "content"), TEXT_CHARS);
+}
+
+/* The one behind a resume is shown with it. */
+static void show_message(struct printer *p)
+{
+    if (p->said.n == 0 || !str_eq(text(p, "content"), buf_str(&p->said))) {
+        show_user(p);
+    }
+    buf_clear(&p->said);
 }
 
 static void show_step(struct printer *p)
@@ -359,8 +369,10 @@ static void show_resume(struct printer *p)
     head(p, "resume\n", PAINT_BOLD);
     show_member(p, "changed");
     show_member(p, "not_begun");
+    buf_clear(&p->said);
     if (text(p, "content").n > 0) {
         show_user(p);
+        buf_add(&p->said, text(p, "content"));
     }
 }
 
@@ -393,7 +405,7 @@ static const struct {
     const char *type;
     void (*show)(struct printer *p);
 } events[] = {{"run_start", show_run_start},
-              {"user_message", show_user},
+              {"user_message", show_message},
               {"step_start", show_step},
               {"llm_reply", show_reply},
               {"llm_failure", show_failure},
@@ -477,6 +489,7 @@ int report_trace(struct buf *out, const char *file, struct str log, bool full, b
         buf_addz(out, "interrupted: the log has no run_end\n");
     }
     buf_free(&p.shown);
+    buf_free(&p.said);
     buf_free(&p.currency);
     return rc;
 }

@@ -322,43 +322,28 @@ static void prompts_in_scripts(void)
     }
 }
 
-/* The program ends well, but a process in a session of its own keeps its output open. */
-static const struct ran *leave_running(int limit_s)
+/* The program ends well, but leaves a process in a session of its own that keeps its output open.
+ */
+static void left_running(void)
 {
     const char *dir = testing_dir(), *pid = path_of("%s/pid", dir);
     const char *set = write_text(dir, "set.yaml",
-                                 path_of("version: 1\nname: s\ntasks:\n- id: a\n  prompt: hi\n"
-                                         "  budget: {seconds: %d}\n  fake: s.yaml\n",
-                                         limit_s));
+                                 "version: 1\nname: s\ntasks:\n- id: a\n  prompt: hi\n"
+                                 "  fake: s.yaml\n");
+    if (access("/proc/thread-self/children", R_OK) != 0) {
+        testing_skip("this system does not tell which processes are left");
+        return;
+    }
     write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: hi}\n");
     const char *command =
         path_of("sh -c 'setsid sh -c \"echo \\$\\$ > \\\"%s\\\"; exec sleep 3000\" & "
                 "while ! test -s \"%s\"; do :; done; echo done'",
                 pid, pid);
-    const struct ran *r =
-        ASSAY("eval", set, "--fake", "--agent", command, "--out", path_of("%s/run", dir));
-    CHECK_STATUS(r, 1);
-    CHECK_OUT(r, "got time_budget");
-    const char *end = path_of("test ! -s '%s' || kill $(cat '%s')", pid, pid);
-    CHECK_STATUS(program_run((const char *const[]){"-c", end, NULL},
-                             &(struct program_options){.program = "/bin/sh"}),
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--agent", command, "--out", path_of("%s/run", dir)),
                  0);
-    return r;
-}
-
-/* Where the limit comes before the program's own end (on a busy machine), a longer one is for it.
- */
-static void left_running(void)
-{
-    static const char says[] = "got time_budget: the program ended, but what it left running "
-                               "outside of its process group kept its output open until ";
-    int limit_s = 1;
-    const struct ran *r = leave_running(limit_s);
-    while (strstr(r->out, says) == NULL && limit_s < SLOW_S) {
-        limit_s *= 2;
-        r = leave_running(limit_s);
-    }
-    CHECK_OUT(r, path_of("%s%d s were over", says, limit_s));
+    CU_ASSERT(program_run((const char *const[]){"-c", path_of("kill $(cat '%s')", pid), NULL},
+                          &(struct program_options){.program = "/bin/sh"})
+                  ->status != 0);
 }
 
 TESTS(hostile, {"merge_writes_only_into_its_own_folder", traces_elsewhere},
@@ -372,5 +357,5 @@ TESTS(hostile, {"merge_writes_only_into_its_own_folder", traces_elsewhere},
       {"manifests_that_nobody_writes_are_refused", odd_manifests},
       {"what_was_spent_beyond_64_bits_is_not_known", spent_beyond_numbers},
       {"reports_show_names_that_are_obeyed_as_plain_text", reported_names},
-      {"what_a_program_leaves_running_is_told", left_running},
+      {"what_a_program_leaves_running_is_killed", left_running},
       {"agents_whose_script_would_hold_the_prompt_are_refused", prompts_in_scripts})

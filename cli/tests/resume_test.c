@@ -253,13 +253,14 @@ static void killed(void)
         write_text(dir, "tools.yaml",
                    "version: 1\ntools:\n- name: add\n  tier: write\n  idempotent: true\n"
                    "  command: [sh, -c, \"mkdir done.$ASSAY_REQUEST_ID 2>&- && echo x >> counter; "
-                   "echo x >> runs; mkdir killed 2>&- && kill -9 $PPID; echo counted\"]\n");
+                   "echo x >> runs; mkdir killed 2>&- && kill -9 `cat pid`; echo counted\"]\n");
     const char *script = path_of("%s/s.yaml", dir);
     const char *trace = path_of("%s/t.jsonl", dir);
     struct program_options shell = {.program = "/bin/sh"};
     const char *command =
-        path_of("'%s/assay' run --fake '%s' --tools '%s' --trace '%s' go; test $? = 137", BUILD_DIR,
-                script, tools, trace);
+        path_of("sh -c 'echo $$ >\"%s/pid\"; exec \"%s/assay\" run --fake \"%s\" --tools \"%s\" "
+                "--trace \"%s\" go'; test $? = 137",
+                dir, BUILD_DIR, script, tools, trace);
     write_text(dir, "s.yaml",
                "version: 1\nsteps:\n- reply: {calls: [{id: c1, name: add}]}\n"
                "- reply: {text: Done.}\n");

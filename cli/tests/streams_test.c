@@ -56,6 +56,19 @@ static void a_file_size_limit_is_told_and_keeps_whole_lines(void)
     CU_ASSERT_TRUE(json_lines(read_text(path_of("%s/run/trials.jsonl", dir), NULL), NULL));
 }
 
+/* libuv would end the program without a word. */
+static void too_few_files_are_told(void)
+{
+    const char *dir = testing_dir();
+    for (int n = 9; n < 12; n++) {
+        const struct ran *r = in_shell(dir, path_of("ulimit -n %d;", n),
+                                       "run --base-url http://127.0.0.1:9 --model m p", "");
+        CHECK_STATUS(r, 4);
+        CHECK_ERR(r, "open");
+    }
+}
+
 TESTS(streams, {"closed_output_fails_and_spoils_no_file", a_closed_output_fails_and_spoils_no_file},
       {"other_closed_streams_do_no_harm", other_closed_streams_do_no_harm},
-      {"file_size_limit_keeps_whole_lines", a_file_size_limit_is_told_and_keeps_whole_lines})
+      {"file_size_limit_keeps_whole_lines", a_file_size_limit_is_told_and_keeps_whole_lines},
+      {"too_few_files_are_told", too_few_files_are_told})

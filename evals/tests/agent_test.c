@@ -156,6 +156,31 @@ static void order_of_coming_does_not_count(void)
     free(seen);
 }
 
+/* Two calls are alike, and one is another: each stands before its own workers, in call order. */
+static void equal_calls_have_a_worker_each(void)
+{
+#define ORDERS                                                                                     \
+    CALL("d1", "delegate", "{\\\"task\\\":\\\"Paris\\\"}")                                         \
+    "," CALL("d2", "delegate", "{\\\"task\\\":\\\"Reykjavik\\\"}") "," CALL(                       \
+        "d3", "delegate", "{\\\"task\\\":\\\"Paris\\\"}")
+    static const struct exchange all[] = {
+        {REQUEST(USER("Compare.")), REPLY(CALLS(ORDERS), "tool_calls"), -1},
+        {REQUEST(WORKER("Paris")), REPLY(CALLS(WEATHER("Paris")), "tool_calls"), 0},
+        {REQUEST(WORKER("Paris")), REPLY(CALLS(WEATHER("Paris")), "tool_calls"), 0},
+        {REQUEST(WORKER("Reykjavik")), REPLY(CALLS(WEATHER("Reykjavik")), "tool_calls"), 0}};
+    static const int orders[][4] = {{0, 1, 2, 3}, {0, 3, 2, 1}, {0, 2, 3, 1}};
+    for (size_t i = 0; i < 3; i++) {
+        char calls[1024];
+        char *log = log_of(all, orders[i], 4, calls, NULL);
+        const char *first = strstr(calls, "weather{\"city\":\"Paris\"}");
+        const char *other = strstr(calls, "weather{\"city\":\"Reykjavik\"}");
+        CU_ASSERT_FATAL(first != NULL && other != NULL);
+        const char *last = strstr(first + 1, "weather{\"city\":\"Paris\"}");
+        CU_ASSERT(first < other && last != NULL && other < last);
+        free(log);
+    }
+}
+
 /* ---- the same question again ---- */
 
 static void failed_requests_are_attempts(void)
@@ -197,6 +222,7 @@ static void samples_are_conversations(void)
 }
 
 TESTS(agent, {"the_log_is_the_same_whenever_requests_came", order_of_coming_does_not_count},
+      {"equal_calls_have_a_worker_each_in_call_order", equal_calls_have_a_worker_each},
       {"a_request_made_again_is_an_attempt_of_the_same_step", failed_requests_are_attempts},
       {"equal_requests_that_were_answered_are_conversations_of_their_own",
        samples_are_conversations})

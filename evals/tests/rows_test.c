@@ -257,7 +257,7 @@ static void put_many(const char *dir)
         buf_addz(&line, "}\n");
         CU_ASSERT_EQUAL_FATAL(file_writer_add(w, buf_str(&line), NULL), 0);
     }
-    CU_ASSERT_EQUAL_FATAL(file_writer_close(w, true, NULL), 0);
+    CU_ASSERT_EQUAL_FATAL(file_writer_end(w, 0, NULL), 0);
     put_manifest(dir, MANY);
     buf_free(&line);
 }

@@ -11,32 +11,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
-/* True while uv_spawn forks. */
-static volatile sig_atomic_t forking;
+/* What uv_spawn forks for; parent is ours. */
+static struct {
+    volatile sig_atomic_t under_way;
+    bool apart;
+    pid_t parent;
+} forking;
 
 static void after_fork_in_child(void)
 {
-#ifdef __linux__
-    if (forking) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (forking.under_way) {
+        keeper_part(forking.parent, forking.apart);
     }
-#endif
 }
 
-/* uv_spawn for a process that asks to be killed when we end, even if we are killed. */
+/* uv_spawn for a process that is killed when we end, even if we are killed. One that stands apart
+ * has a keeper (Linux), whose number is then process->pid. */
 static int spawn_bound(uv_loop_t *loop, uv_process_t *process, const uv_process_options_t *options)
 {
     static bool watching;
     if (!watching) {
         watching = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
     }
-    forking = 1;
+    forking.apart = (options->flags & UV_PROCESS_DETACHED) != 0;
+    forking.parent = getpid();
+    forking.under_way = 1;
     int rc = uv_spawn(loop, process, options);
-    forking = 0;
+    forking.under_way = 0;
     return rc;
 }
 
@@ -50,7 +52,7 @@ struct child {
     uv_write_t write;
     int handles; /* of libuv, not yet closed: the memory goes with the last */
     int streams; /* not yet at their end */
-    int pid;     /* also its group's number */
+    int pid;     /* its keeper's; where there is none its own and its group's */
     bool apart;
     bool running;
     int64_t status;
@@ -299,9 +301,10 @@ bool child_is_running(const struct child *c)
 void child_kill(struct child *c)
 {
     if (c->running && c->apart) {
-        kill(-c->pid, SIGKILL);
+        keeper_kill(c->pid);
+    } else {
+        child_signal(c, SIGKILL);
     }
-    child_signal(c, SIGKILL);
     close_streams(c);
     maybe_ended(c);
 }

@@ -25,8 +25,9 @@ struct child_options {
     char **environment; /* all of it, ends with NULL; NULL = ours, with `variables` */
     const char *dir;    /* its working folder; NULL = ours */
     /* It stands apart: its standard input is `input`, and what it writes is heard (fd 1, 2). It
-     * leads a process group, whose other members are killed when it ends. Where one of them has
-     * left the group and keeps the streams open, the child has not ended. */
+     * leads a process group, whose other members are killed when it ends, on Linux with all else
+     * that it has started. What is left elsewhere outside of the group and keeps the streams open
+     * keeps the child from ending. */
     bool apart;
     struct str input;
     void (*wrote)(void *ctx, int fd, struct str piece);

@@ -40,8 +40,9 @@ struct file_writer;
 int file_writer_open(const char *path, struct file_writer **out, struct err *e) MUST_CHECK;
 /* The first failure is told each time. */
 int file_writer_add(struct file_writer *w, struct str data, struct err *e) MUST_CHECK;
-/* keep: flushes it and puts it in its place; else path stays as it was. Frees w in every case. */
-int file_writer_close(struct file_writer *w, bool keep, struct err *e) MUST_CHECK;
+/* Frees w. rc: what writing came to; 0: flushes the file and puts it in its place; else path stays
+ * as it was, and rc, which *e tells already, is returned. */
+int file_writer_end(struct file_writer *w, int rc, struct err *e) MUST_CHECK;
 
 /* Replaces path likewise, with the permissions of the file `like`, but without flushing: a power
  * cut may leave anything there. For what can be made again; by one writer at a time. ERR_IO. */

@@ -159,18 +159,18 @@ static int settle(struct file_writer *w)
     return reason;
 }
 
-int file_writer_close(struct file_writer *w, bool keep, struct err *e)
+int file_writer_end(struct file_writer *w, int rc, struct err *e)
 {
     int reason = 0;
-    if (keep) {
+    if (rc == 0) {
         reason = settle(w);
     } else {
         close(w->fd);
     }
-    if (w->temp != NULL && (!keep || reason != 0)) {
+    rc = reason == 0 ? rc : file_fail(e, w->path, "cannot write", reason);
+    if (w->temp != NULL && rc != 0) {
         unlink(w->temp);
     }
-    int rc = reason == 0 ? 0 : file_fail(e, w->path, "cannot write", reason);
     buf_free(&w->waiting);
     arena_free(w->arena);
     free(w);
@@ -184,9 +184,7 @@ int file_replace(const char *path, struct str data, struct err *e)
     if (rc != 0) {
         return rc;
     }
-    rc = file_writer_add(w, data, e);
-    int closed = file_writer_close(w, rc == 0, rc == 0 ? e : NULL);
-    return rc != 0 ? rc : closed;
+    return file_writer_end(w, file_writer_add(w, data, e), e);
 }
 
 int file_swap(const char *path, const char *like, struct str data, struct err *e)

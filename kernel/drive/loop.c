@@ -9,10 +9,12 @@
 #include "kernel/drive/loop_int.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <uv.h>
 
 struct deferred {
@@ -229,6 +231,20 @@ static void lend_memory(void)
     (void)rc;
 }
 
+/* Nor may it find no file free, in its first loop: UV_EMFILE where there are not as many. */
+static int find_files(void)
+{
+    enum { FILES = 8 };
+    int fds[FILES], n = 0;
+    while (n < FILES && (fds[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0) {
+        n++;
+    }
+    for (int i = 0; i < n; i++) {
+        close(fds[i]);
+    }
+    return n == FILES ? 0 : UV_EMFILE;
+}
+
 struct uv_loop_s *loop_uv(struct loop *l)
 {
     if (l->has_uv) {
@@ -236,6 +252,7 @@ struct uv_loop_s *loop_uv(struct loop *l)
     }
     ignore_sigpipe();
     lend_memory();
+    loop_must("the event loop cannot be started", find_files());
     loop_must("the event loop cannot be started", uv_loop_init(&l->uv));
     loop_must("the event loop cannot be started", uv_idle_init(&l->uv, &l->busy));
     loop_must("the event loop cannot be started", uv_async_init(&l->uv, &l->awake, on_awake));

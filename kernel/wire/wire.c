@@ -1,6 +1,7 @@
 /* Names of the formats, and the entry points that choose one. */
 #include "kernel/wire/wire.h"
 
+#include "kernel/base/ascii.h"
 #include "kernel/wire/wire_int.h"
 
 const char *wire_provider(enum wire_format f)
@@ -42,6 +43,16 @@ bool wire_of_url(struct str url, enum wire_format *out)
         return false;
     }
     return true;
+}
+
+size_t wire_version_at(struct str path)
+{
+    for (size_t at = 0; at + 2 < path.n; at++) {
+        if (path.p[at] == '/' && path.p[at + 1] == 'v' && ascii_digit(path.p[at + 2])) {
+            return at;
+        }
+    }
+    return SIZE_MAX;
 }
 
 const char *wire_path(enum wire_format f)

@@ -22,6 +22,10 @@ bool wire_of_provider(struct str name, enum wire_format *out);
  * /v1/messages; false for anything else. */
 bool wire_of_url(struct str url, enum wire_format *out);
 
+/* Where the first segment of a path that names a version (v1, v1beta) begins, at its slash;
+ * SIZE_MAX = there is none. */
+size_t wire_version_at(struct str path);
+
 /* The path below the base URL: "chat/completions", "responses", "messages". */
 const char *wire_path(enum wire_format f);
 

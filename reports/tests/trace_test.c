@@ -107,9 +107,11 @@ static void shows_what_was_decided(void)
         "{\"seq\":4,\"t_ms\":7,\"type\":\"resume\",\"changed\":{}}\n"
         "{\"seq\":5,\"t_ms\":8,\"type\":\"resume\",\"changed\":{\"model\":\"n\"},"
         "\"not_begun\":[\"c1\"],\"content\":\"Go on.\"}\n"
-        "{\"seq\":6,\"t_ms\":9,\"type\":\"compaction\",\"step\":2,\"dropped\":3,\"shortened\":1,"
+        "{\"seq\":6,\"t_ms\":8,\"type\":\"user_message\",\"content\":\"Go on.\"}\n"
+        "{\"seq\":7,\"t_ms\":8,\"type\":\"user_message\",\"content\":\"Go on.\"}\n"
+        "{\"seq\":8,\"t_ms\":9,\"type\":\"compaction\",\"step\":2,\"dropped\":3,\"shortened\":1,"
         "\"summary\":\"We spoke of lamps.\"}\n"
-        "{\"seq\":7,\"t_ms\":9,\"type\":\"compaction\",\"step\":3,\"dropped\":0,\"shortened\":2,"
+        "{\"seq\":9,\"t_ms\":9,\"type\":\"compaction\",\"step\":3,\"dropped\":0,\"shortened\":2,"
         "\"summary\":null}\n",
         false, &out, &e);
     CU_ASSERT_EQUAL(rc, 0);
@@ -120,6 +122,8 @@ static void shows_what_was_decided(void)
                           "   0.008 s  resume\n"
                           "              changed {\"model\": \"n\"}\n"
                           "              not_begun [\"c1\"]\n"
+                          "   0.008 s  user\n"
+                          "              Go on.\n"
                           "   0.008 s  user\n"
                           "              Go on.\n"
                           "   0.009 s  compaction: 3 messages left out, 1 result shortened\n"

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* What a child that stands apart said and how it ended. */
 static struct {
@@ -100,6 +102,70 @@ static void ends_its_group(void)
     forget();
 }
 
+/* Likewise of what has left its group, for who has a keeper. */
+static void ends_what_left_its_group(void)
+{
+#ifdef __linux__
+    CU_ASSERT_EQUAL(run("setsid sh -c 'sleep 300 & echo left; exec sleep 300' & read -r line; :",
+                        STR("a\n"), 0),
+                    0);
+    CU_ASSERT(t.status == 0 && t.ends == 1);
+    forget();
+    CU_ASSERT_EQUAL(
+        run("setsid sleep 300 & kill -STOP $PPID; while :; do echo more; done", STR(""), 10), 0);
+    CU_ASSERT(t.signal == SIGKILL && t.ends == 1);
+    forget();
+#else
+    testing_skip("only Linux makes us the parent of what lost its own");
+#endif
+}
+
+static void ends_as_the_program(void)
+{
+    CU_ASSERT_EQUAL(run("kill -TERM $$", STR(""), 0), 0);
+    CU_ASSERT(t.status == 0 && t.signal == SIGTERM && t.ends == 1);
+    forget();
+}
+
+/* Starts a child that says "x" into the pipe once all of it runs, and waits. */
+static void run_until_killed(int in)
+{
+    char sh[] = "sh", c[] = "-c", text[128];
+    char *argv[] = {sh, c, text, NULL};
+    struct err e;
+    struct child *child = NULL;
+    struct loop *loop = loop_new();
+    struct child_options o = {
+        .loop = loop, .argv = argv, .apart = true, .wrote = on_wrote, .ended = on_ended};
+    snprintf(text, sizeof text, "sleep 300 & setsid sleep 300 & printf x >&%d; wait", in);
+    if (child_start(&o, &child, &e) == 0) {
+        loop_run(loop);
+    }
+    _exit(1);
+}
+
+/* Each process of the child holds the pipe: it is at its end when none is left. */
+static void ends_when_we_are_killed(void)
+{
+#ifdef __linux__
+    int ends[2];
+    char said[2];
+    CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        run_until_killed(ends[1]);
+    }
+    close(ends[1]);
+    CU_ASSERT_EQUAL(read(ends[0], said, 1), 1);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    CU_ASSERT_EQUAL(read(ends[0], said, 1), 0);
+    close(ends[0]);
+#else
+    testing_skip("only Linux tells a process that its parent has died");
+#endif
+}
+
 static void says_what_is_not_there(void)
 {
     char name[] = "/nowhere/program";
@@ -121,4 +187,7 @@ static void says_what_is_not_there(void)
 TESTS(child, {"a_child_apart_is_heard_on_both_streams", hears_both_streams},
       {"a_child_need_not_read_its_input", need_not_read},
       {"a_child_apart_takes_its_group_with_it", ends_its_group},
+      {"a_child_apart_takes_with_it_what_left_its_group", ends_what_left_its_group},
+      {"a_child_apart_ends_as_the_program", ends_as_the_program},
+      {"nothing_of_a_child_apart_outlives_us", ends_when_we_are_killed},
       {"a_program_that_is_not_there_is_told", says_what_is_not_there})

@@ -116,7 +116,8 @@ static void a_file_takes_its_place_as_a_whole(void)
         CU_ASSERT_EQUAL(file_writer_add(w, STR("tail"), NULL), 0);
         CU_ASSERT_EQUAL(file_read(arena, path, 1 << 20, &got, NULL), 0);
         CU_ASSERT(str_is(got, "old"));
-        CU_ASSERT_EQUAL(file_writer_close(w, keep == 1, NULL), 0);
+        int rc = keep == 1 ? 0 : ERR_INPUT;
+        CU_ASSERT_EQUAL(file_writer_end(w, rc, NULL), rc);
         CU_ASSERT_EQUAL(dir_list(arena, dir, "", &names, &n, NULL), 0);
         CU_ASSERT_EQUAL(n, 1); /* nothing is left beside it */
     }
@@ -128,7 +129,7 @@ static void a_file_takes_its_place_as_a_whole(void)
         CU_ASSERT_EQUAL_FATAL(file_writer_open("/dev/full", &w, NULL), 0);
         CU_ASSERT_EQUAL(file_writer_add(w, big, NULL), ERR_IO);
         CU_ASSERT_EQUAL(file_writer_add(w, STR("more"), NULL), ERR_IO);
-        CU_ASSERT_EQUAL(file_writer_close(w, true, NULL), ERR_IO);
+        CU_ASSERT_EQUAL(file_writer_end(w, 0, NULL), ERR_IO);
     }
     arena_free(arena);
 }
