@@ -3,7 +3,6 @@
 #include "evals/own_trace_int.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "evals/resume.h"
 #include "kernel/base/hash.h"
@@ -16,19 +15,20 @@ enum { START_BYTES = 120 /* of a run_start, in which its run and seed stand */ }
 int trace_whole(const char *path, struct str log, size_t end_at, uint32_t line,
                 const struct val *run_end, struct err *e)
 {
-    char sum[17];
-    (void)snprintf(sum, sizeof sum, "%016" PRIx64, hash64(0, str_slice(log, 0, end_at)));
+    char digits[16];
+    struct str sum = {digits, sizeof digits};
+    hash_hex(hash64(0, str_slice(log, 0, end_at)), digits);
     if (!str_is(log_line_type(log), "run_start")) {
         return err_at(e, ERR_INPUT, path, 1, 0,
                       "the log does not begin with its run_start: expected the trace that the run "
                       "wrote");
     }
-    if (!str_is(val_text(val_get(run_end, "sum")), sum)) {
+    if (!str_eq(val_text(val_get(run_end, "sum")), sum)) {
         return err_at(e, ERR_INPUT, path, line, 0,
-                      "the lines before have the sum %s, and this one says another: they were "
+                      "the lines before have the sum %.*s, and this one says another: they were "
                       "changed; expected the trace that the run wrote (assay trace check tells "
                       "more)",
-                      sum);
+                      STR_FMT(sum));
     }
     return 0;
 }
@@ -46,9 +46,9 @@ static struct str start_value(struct str log, const char *key, const char *end)
 
 static bool is_named_by(struct str run, uint64_t seed, struct str name)
 {
-    char id[17];
-    (void)snprintf(id, sizeof id, "%012" PRIx64, hash64(seed, name) & UINT64_C(0xffffffffffff));
-    return str_is(run, id);
+    char digits[16];
+    hash_hex(hash64(seed, name), digits);
+    return str_eq(run, (struct str){digits + 4, sizeof digits - 4});
 }
 
 /* Where models are scripts, the run is named by seed, task and trial (rig.c), and by the model

@@ -32,11 +32,11 @@ static void quickstart(void)
     const char *run = path_of("%s/run", testing_dir());
     CHECK_STATUS(ASSAY("eval", SOURCE_DIR "/goldens/quickstart.yaml", "--fake", "--out", run), 0);
     struct program_options shell = {.program = "/bin/sh"};
-    const char *tools = "--tools " SOURCE_DIR "/goldens/quickstart/tools.yaml";
-    const char *const with[] = {tools, "--set " SOURCE_DIR "/goldens/quickstart.yaml"};
+    const char *tools = "--tools '" SOURCE_DIR "/goldens/quickstart/tools.yaml'";
+    const char *const with[] = {tools, "--set '" SOURCE_DIR "/goldens/quickstart.yaml'"};
     for (size_t i = 0; i < 2; i++) {
         const char *command =
-            path_of("%s/assay trace verify %s/traces/*.jsonl %s", BUILD_DIR, run, with[i]);
+            path_of("'%s/assay' trace verify '%s'/traces/*.jsonl %s", BUILD_DIR, run, with[i]);
         const struct ran *r = ASSAY_WITH(&shell, "-c", command);
         CHECK_STATUS(r, 0);
         CU_ASSERT_EQUAL(count_lines(r->out), 18);
@@ -48,7 +48,7 @@ static void quickstart(void)
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);
     CHECK_ERR(r, "--tools");
-    const char *command = path_of("%s/assay trace check %s/traces/*.jsonl", BUILD_DIR, run);
+    const char *command = path_of("'%s/assay' trace check '%s'/traces/*.jsonl", BUILD_DIR, run);
     r = ASSAY_WITH(&shell, "-c", command);
     CHECK_STATUS(r, 0);
     CHECK_TEXT(r->out, "18 files checked: 0 errors, 0 warnings\n");
@@ -223,9 +223,31 @@ static void requests(void)
     }
 }
 
+/* Each log by the tools of its own task, though tasks of a long set do not stay in memory. */
+static void verified_by_tools_of_tasks(void)
+{
+    const char *dir = testing_dir(), *out = path_of("%s/out", dir);
+    const char *steps = write_text(dir, "f.script.yaml",
+                                   "version: 1\nsteps:\n- reply: {calls: [{name: look}]}\n"
+                                   "- reply: {text: So.}\n");
+    const char *set =
+        write_text(dir, "set.yaml",
+                   "version: 1\nname: s\ntasks:\n"
+                   "- {id: a, prompt: p, tools: [{name: look, answers: [{result: 1}]}]}\n"
+                   "- {id: b, prompt: q, tools: [{name: other, answers: [{result: 2}]}]}\n");
+    CHECK_STATUS(ASSAY("eval", set, "--fake", "--script", steps, "--out", out), 0);
+    const struct ran *r =
+        ASSAY("trace", "verify", "--set", set, path_of("%s/traces/b.jsonl", out),
+              path_of("%s/traces/a.jsonl", out), path_of("%s/traces/b.jsonl", out));
+    CHECK_STATUS(r, 0);
+    CHECK_OUT(r, "/a.jsonl: verified");
+    CHECK_OUT(r, "/b.jsonl: verified");
+}
+
 TESTS(trace, {"traces_of_the_quickstart_verify", quickstart},
       {"a_changed_byte_of_any_line_is_rejected", changed},
       {"a_log_that_is_cut_off_verifies_so_far", cut_off},
       {"files_that_are_no_logs_are_told_so", no_logs},
       {"mistakes_in_logs_are_found_at_their_lines", mistakes},
-      {"requests_of_three_providers_are_checked", requests})
+      {"requests_of_three_providers_are_checked", requests},
+      {"trace_verify_takes_the_tools_of_each_task", verified_by_tools_of_tasks})

@@ -8,6 +8,9 @@
  * `xxhsum -H3` shows. */
 uint64_t hash64(uint64_t seed, struct str text);
 
+/* A hash as it stands in files: 16 hexadecimal digits, no NUL. */
+void hash_hex(uint64_t hash, char out[16]);
+
 /* The same of a text that comes piece by piece. Owned by the caller until hasher_end, which gives
  * the hash. */
 struct hasher;
