@@ -220,7 +220,8 @@ static void check_required(const struct checking *c, const struct place *p, cons
                 "does not matter",
                 absent ? "is expected to be absent" : "is not listed", STR_FMT(shown));
         const struct val *told = absent ? expected : at;
-        golden_tell(c->report, told->line, told->column, FINDING_ERROR, "missing_argument", &message);
+        golden_tell(c->report, told->line, told->column, FINDING_ERROR, "missing_argument",
+                    &message);
     }
 }
 
