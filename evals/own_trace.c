@@ -16,8 +16,8 @@ enum { START_BYTES = 120 /* of a run_start, in which its run and seed stand */ }
 int trace_whole(const char *path, struct str log, size_t end_at, uint32_t line,
                 const struct val *run_end, struct err *e)
 {
-    char sum[17];
-    (void)snprintf(sum, sizeof sum, "%016" PRIx64, hash64(0, str_slice(log, 0, end_at)));
+    char sum[HASH_HEX];
+    hash_hex(hash64(0, str_slice(log, 0, end_at)), sum);
     if (!str_is(log_line_type(log), "run_start")) {
         return err_at(e, ERR_INPUT, path, 1, 0,
                       "the log does not begin with its run_start: expected the trace that the run "

@@ -113,17 +113,13 @@ static int64_t plus(int64_t a, int64_t b)
     return a < INT64_MAX - b ? a + b : INT64_MAX;
 }
 
-static bool is_usd(struct str currency)
-{
-    return currency.n == 0 || str_is(currency, "USD");
-}
-
 /* What counts for the budget: the trial's cost and its judge's. */
 static void count_spent(struct runner *r, const struct eval_row *t)
 {
     const struct eval_row_judge *j = t->judge;
     int64_t nano = t->cost_nano;
-    bool usd = is_usd(t->shared->currency) && (j == NULL || is_usd(j->currency));
+    bool usd =
+        eval_cost_is_usd(t->shared->currency) && (j == NULL || eval_cost_is_usd(j->currency));
     if (j != NULL) {
         nano = nano < 0 || j->cost_nano < 0 ? -1 : plus(nano, j->cost_nano);
     }

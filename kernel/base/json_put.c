@@ -1,6 +1,6 @@
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { KEY_BYTES = 61 };
@@ -82,6 +82,6 @@ void json_put_bool(struct buf *out, const char *key, bool v)
 
 void json_put_hash(struct buf *out, const char *key, uint64_t hash)
 {
-    json_key(out, key);
-    buf_fmt(out, "\"%016" PRIx64 "\"", hash);
+    char text[HASH_HEX];
+    json_put_text(out, key, str_of(hash_hex(hash, text)));
 }
