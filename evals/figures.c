@@ -1,4 +1,5 @@
 #include "evals/figures.h"
+#include "evals/order_int.h"
 #include "evals/run_int.h"
 #include "kernel/base/json.h"
 
@@ -81,7 +82,7 @@ struct eval_group *eval_groups(const struct eval_report *r, bool by_model, struc
         const struct eval_row *row = &r->rows[i];
         entries[i] = (struct entry){row, by_model ? row->shared->model : (struct str){NULL, 0}};
     }
-    qsort(entries, r->n, sizeof *entries, by_task);
+    order_list(entries, r->n, sizeof *entries, by_task);
     const struct eval_row **rows = arena_array(arena, r->n, sizeof *rows);
     struct eval_group *groups = arena_array(arena, count_groups(entries, r->n), sizeof *groups);
     *n = 0;
@@ -97,7 +98,7 @@ struct eval_group *eval_groups(const struct eval_report *r, bool by_model, struc
         count_trial(g, e->row);
     }
     free(entries);
-    qsort(groups, *n, sizeof *groups, by_place);
+    order_list(groups, *n, sizeof *groups, by_place);
     return groups;
 }
 
@@ -138,7 +139,7 @@ static size_t list_models(const struct eval_report *r, struct str *names)
             names[all++] = r->rows[i].shared->model;
         }
     }
-    qsort(names, all, sizeof *names, by_name);
+    order_list(names, all, sizeof *names, by_name);
     for (size_t i = 0; i < all; i++) {
         if (n == 0 || !str_eq(names[n - 1], names[i])) {
             names[n++] = names[i];

@@ -1,4 +1,5 @@
 /* The journal of a run that goes on: which trials it holds. */
+#include "evals/order_int.h"
 #include "evals/rundir_int.h"
 #include "evals/trial_lines_int.h"
 
@@ -31,7 +32,7 @@ static struct identity *list_identities(const struct plan *plan)
             (struct identity){plan_task(plan, item).id,
                               plan->n_models > 1 ? item->model->label : STR(""), item->trial, i};
     }
-    qsort(list, plan->n, sizeof *list, by_identity);
+    order_list(list, plan->n, sizeof *list, by_identity);
     return list;
 }
 

@@ -40,11 +40,14 @@ static void check(struct judging *j, const char *name, bool passed, struct str m
 static void check_status(struct judging *j)
 {
     const struct run_result *r = &j->run->result;
-    bool passed = r->status == j->expect->status;
+    if (r->status == j->expect->status) {
+        check(j, "status", true, STR(""));
+        return;
+    }
     struct str reason = r->status == RUN_COMPLETED
                             ? STR("") /* says no more than the status */
                             : text_preview(j->arena, r->reason, REASON_CHARS);
-    check(j, "status", passed,
+    check(j, "status", false,
           arena_printf(j->arena, "expected %s, got %s%s%.*s", run_status_name(j->expect->status),
                        run_status_name(r->status), reason.n > 0 ? ": " : "", STR_FMT(reason)));
 }

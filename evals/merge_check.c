@@ -1,4 +1,5 @@
 /* What is looked at before shards are joined: that each trial is there once, with its trace. */
+#include "evals/order_int.h"
 #include "evals/rows_int.h"
 #include "evals/rundir_int.h"
 #include "evals/runs.h"
@@ -22,7 +23,7 @@ static int by_trial(const void *a, const void *b)
 /* Two shards that hold one trial would make a run that nobody can read. */
 static int check_once(struct sharded_trial *all, size_t n, struct err *e)
 {
-    qsort(all, n, sizeof *all, by_trial);
+    order_list(all, n, sizeof *all, by_trial);
     for (size_t i = 1; i < n; i++) {
         const struct sharded_trial *a = &all[i - 1], *b = &all[i];
         if (by_trial(a, b) == 0) {

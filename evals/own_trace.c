@@ -3,13 +3,15 @@
 #include "evals/own_trace_int.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "evals/resume.h"
 #include "kernel/base/hash.h"
 #include "kernel/core/model.h"
 
-enum { START_BYTES = 120 /* of a run_start, in which its run and seed stand */ };
+enum {
+    RUN_ID_DIGITS = 12,
+    START_BYTES = 120 /* of a run_start, in which its run and seed stand */
+};
 
 /* ---- the log for itself ---- */
 
@@ -46,9 +48,8 @@ static struct str start_value(struct str log, const char *key, const char *end)
 
 static bool is_named_by(struct str run, uint64_t seed, struct str name)
 {
-    char id[17];
-    (void)snprintf(id, sizeof id, "%012" PRIx64, hash64(seed, name) & UINT64_C(0xffffffffffff));
-    return str_is(run, id);
+    char hex[HASH_HEX];
+    return str_is(run, hash_hex(hash64(seed, name), hex) + HASH_HEX - 1 - RUN_ID_DIGITS);
 }
 
 /* Where models are scripts, the run is named by seed, task and trial (rig.c), and by the model

@@ -1,4 +1,5 @@
 /* The plan of a run: its items, and whether it can be carried out, told before anything is run. */
+#include "evals/order_int.h"
 #include "evals/plan_int.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
@@ -240,7 +241,7 @@ static int make_items(const struct eval_options *o, struct plan *p, struct err *
     struct named *sorted = mem_alloc(tasks * sizeof *sorted);
     list_items(o, p, sorted);
     list_scripts(o, p);
-    qsort(sorted, tasks, sizeof *sorted, by_id);
+    order_list(sorted, tasks, sizeof *sorted, by_id);
     rc = check_clashes(p, sorted, tasks, e);
     if (rc == 0 && p->several && eval_has_cassettes(o->source)) {
         rc = check_cassette_names(p, sorted, tasks, e);

@@ -7,6 +7,8 @@
 
 #define DEN_MAX INT64_C(1000000000000)
 
+enum { MILLION = 1000000 };
+
 static int64_t gcd(int64_t a, int64_t b)
 {
     while (b != 0) {
@@ -54,18 +56,20 @@ void ratio_add(struct buf *out, struct ratio r)
         buf_addz(out, "null");
         return;
     }
-    assert(r.num >= 0 && r.den > 0 && r.den <= DEN_MAX * 1000000);
+    assert(r.num >= 0 && r.den > 0 && r.den <= DEN_MAX * MILLION);
     uint64_t den = (uint64_t)r.den;
     uint64_t whole = (uint64_t)r.num / den;
     uint64_t rest = (uint64_t)r.num % den;
     uint64_t millionths = 0;
-    for (int i = 0; i < 6; i++) { /* ten times a rest below 10^18 fits 64 bits */
-        rest *= 10;
-        millionths = millionths * 10 + rest / den;
+    /* A million times a rest below 10^12 fits 64 bits, ten times any other. */
+    uint64_t scale = r.den <= DEN_MAX ? MILLION : 10;
+    for (uint64_t done = 1; done < MILLION; done *= scale) {
+        rest *= scale;
+        millionths = millionths * scale + rest / den;
         rest %= den;
     }
     millionths += rest >= den - rest ? 1 : 0;
-    whole += millionths / 1000000;
+    whole += millionths / MILLION;
     char digits[] = ".000000";
     for (size_t i = sizeof digits - 2; i > 0; i--, millionths /= 10) {
         digits[i] = (char)('0' + millionths % 10);

@@ -1,5 +1,6 @@
 /* Scoring a finished run again from its traces. */
 #include "evals/log_calls_int.h"
+#include "evals/order_int.h"
 #include "evals/own_trace_int.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
@@ -64,7 +65,7 @@ static int load_sets(struct rescoring *r, const char *const *sets, size_t n, str
             r->tasks[r->n_tasks++] = (struct named_task){golden_entry(set, i).id, set, i};
         }
     }
-    qsort(r->tasks, r->n_tasks, sizeof *r->tasks, by_task);
+    order_list(r->tasks, r->n_tasks, sizeof *r->tasks, by_task);
     return rc;
 }
 

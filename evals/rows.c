@@ -1,5 +1,6 @@
 /* The rows of a report: small, with what they share kept once; and the way back from a row to its
  * line. */
+#include "evals/order_int.h"
 #include "evals/rows_int.h"
 #include "evals/runs.h"
 #include "kernel/base/hash.h"
@@ -314,7 +315,7 @@ int report_check_twice(struct eval_report *r, bool journal, struct err *e)
     for (size_t i = 0; i < r->n; i++) {
         sorted[i] = &r->rows[i];
     }
-    qsort(sorted, r->n, sizeof *sorted, by_identity);
+    order_list(sorted, r->n, sizeof *sorted, by_identity);
     for (size_t i = 1; rc == 0 && i < r->n; i++) {
         if (eval_row_cmp(sorted[i - 1], sorted[i]) != 0) {
             continue;

@@ -142,7 +142,7 @@ static int read_item(const struct golden_opened *o, struct item item, struct are
         *out = item.v;
         return 0;
     }
-    char *bytes = arena_alloc(arena, item.n);
+    char *bytes = arena_room(arena, item.n);
     int rc = spool_read(o->aside, item.at, item.n, bytes, e);
     if (rc == 0) {
         *out = val_unpack(arena, (struct str){bytes, item.n});

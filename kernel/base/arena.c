@@ -146,7 +146,7 @@ static struct block *block_new(size_t size)
 }
 
 /* A big piece gets a block of its own, put below the top so that the top keeps its room. */
-static void *alloc_big(struct arena *a, size_t size)
+static void *take_big(struct arena *a, size_t size)
 {
     struct block *b = block_new(size);
     b->used = size;
@@ -157,18 +157,17 @@ static void *alloc_big(struct arena *a, size_t size)
         b->next = a->top->next;
         a->top->next = b;
     }
-    memset(b->data, 0, size);
     return b->data;
 }
 
-void *arena_alloc(struct arena *a, size_t size)
+void *arena_room(struct arena *a, size_t size)
 {
     if (size > SIZE_MAX / 2) {
         mem_exhausted();
     }
-    size = (size + ALIGN_BYTES) / ALIGN_BYTES * ALIGN_BYTES;
+    size = size == 0 ? ALIGN_BYTES : (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
     if (size > BLOCK_BYTES_MAX / 4) {
-        return alloc_big(a, size);
+        return take_big(a, size);
     }
     if (a->top == NULL || a->top->size - a->top->used < size) {
         while (a->next_size < size) {
@@ -181,24 +180,30 @@ void *arena_alloc(struct arena *a, size_t size)
     }
     void *p = a->top->data + a->top->used;
     a->top->used += size;
-    memset(p, 0, size);
     return p;
+}
+
+void *arena_alloc(struct arena *a, size_t size)
+{
+    return memset(arena_room(a, size), 0, size);
 }
 
 void *arena_array(struct arena *a, size_t count, size_t size)
 {
-    if (size != 0 && count > SIZE_MAX / 2 / size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) {
         mem_exhausted();
     }
-    return arena_alloc(a, count * size);
+    return arena_alloc(a, bytes);
 }
 
 char *arena_cstr(struct arena *a, struct str s)
 {
-    char *p = arena_alloc(a, s.n + 1);
+    char *p = arena_room(a, s.n + 1);
     if (s.n > 0) {
         memcpy(p, s.p, s.n);
     }
+    p[s.n] = '\0';
     return p;
 }
 
@@ -216,11 +221,13 @@ struct str arena_printf(struct arena *a, const char *fmt, ...)
     int n = vsnprintf(first, sizeof first, fmt, args);
     va_end(args);
     size_t size = n < 0 ? 0 : (size_t)n;
-    char *p = arena_alloc(a, size + 1);
+    char *p = arena_room(a, size + 1);
+    p[size] = '\0';
     if (size < sizeof first) {
         memcpy(p, first, size);
     } else if (vsnprintf(p, size + 1, fmt, again) != n) {
         size = 0;
+        p[0] = '\0';
     }
     va_end(again);
     return (struct str){p, size};

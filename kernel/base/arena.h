@@ -29,6 +29,9 @@ void *arena_alloc(struct arena *a, size_t size);
  */
 void *arena_array(struct arena *a, size_t count, size_t size);
 
+/* The same with anything in them: for what is written at once. */
+void *arena_room(struct arena *a, size_t size);
+
 /* A copy of `s` followed by a NUL that is not counted. */
 struct str arena_str(struct arena *a, struct str s);
 

@@ -7,7 +7,7 @@
 #include "kernel/base/text.h"
 #include "kernel/base/val_int.h"
 
-enum { FOUND_CHARS_MAX = 20 };
+enum { FOUND_CHARS_MAX = 20, STACK_MEMBERS_FIRST = 48 };
 
 /* CUT: the text ended where more was needed; WRONG: no continuation can make it valid. */
 enum failure { FAILURE_NONE, FAILURE_WRONG, FAILURE_CUT };
@@ -26,15 +26,17 @@ struct parser {
     enum failure failure;
     const struct val_items *items; /* NULL = everything belongs into the tree */
     bool handing;                  /* the value that comes next is their list, if it is one */
-    /* Finished items and members of the containers that are still open, the innermost last. */
+    /* Items and members of the containers that are still open, the innermost last: at first in a
+     * small room of the caller. What is being read stands there already, and moves as it grows. */
     char *stack;
+    char *grown; /* the stack, where it is in memory of its own; NULL = not yet */
     size_t stack_n;
     size_t stack_cap;
 };
 
 static int fail(struct parser *p, int code, size_t at, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-static int parse_value(struct parser *p, const char *expected, struct val *out) MUST_CHECK;
+static int parse_value(struct parser *p, const char *expected, size_t place) MUST_CHECK;
 
 static int fail(struct parser *p, int code, size_t at, const char *fmt, ...)
 {
@@ -128,18 +130,19 @@ static int unexpected(struct parser *p, const char *expected, const char *hint)
     return fail(p, ERR_INPUT, p->at, "expected %s, found %s%s", expected, found, hint);
 }
 
-static void skip_space(struct parser *p)
+/* Moves behind white space and returns what stands there, as peek. */
+static char skip_space(struct parser *p)
 {
-    for (; p->at < p->text.n; p->at++) {
-        char c = p->text.p[p->at];
+    char c = peek(p);
+    for (; c <= ' ' && (c == ' ' || c == '\n' || c == '\r' || c == '\t'); c = peek(p)) {
+        p->at++;
         if (c == '\n') {
             p->line++;
-            p->line_start = p->at + 1;
+            p->line_start = p->at;
             p->followers = 0;
-        } else if (c != ' ' && c != '\t' && c != '\r') {
-            return;
         }
     }
+    return c;
 }
 
 static uint32_t column_here(const struct parser *p)
@@ -147,21 +150,32 @@ static uint32_t column_here(const struct parser *p)
     return (uint32_t)(p->at - p->line_start - p->followers + 1);
 }
 
-static void push(struct parser *p, const void *element, size_t size)
+/* Room for an item or a member on top of the stack; returns its place. */
+static size_t push(struct parser *p, size_t size)
 {
     if (p->stack_cap - p->stack_n < size) {
-        p->stack_cap = p->stack_cap == 0 ? 64 * size : 2 * p->stack_cap;
-        p->stack = mem_grow(p->stack, p->stack_cap);
+        p->stack_cap *= 2;
+        char *grown = mem_grow(p->grown, p->stack_cap);
+        if (p->grown == NULL) {
+            memcpy(grown, p->stack, p->stack_n);
+        }
+        p->stack = p->grown = grown;
     }
-    memcpy(p->stack + p->stack_n, element, size);
     p->stack_n += size;
+    return p->stack_n - size;
+}
+
+/* What stands at a place, valid until the next push. */
+static void *at_place(const struct parser *p, size_t place)
+{
+    return p->stack + place;
 }
 
 /* Moves everything above `base` into the arena. */
 static void *pop(struct parser *p, size_t base)
 {
     size_t n = p->stack_n - base;
-    void *kept = arena_alloc(p->arena, n);
+    void *kept = arena_room(p->arena, n);
     memcpy(kept, p->stack + base, n);
     p->stack_n = base;
     return kept;
@@ -348,7 +362,7 @@ unsigned json_decode_escape(struct str raw, size_t *at, char *out)
 
 static struct str unescape(struct arena *arena, struct str raw)
 {
-    char *text = arena_alloc(arena, raw.n);
+    char *text = arena_room(arena, raw.n);
     size_t n = 0;
     for (size_t at = 0; at < raw.n;) {
         const char *escape = memchr(raw.p + at, '\\', raw.n - at);
@@ -363,13 +377,11 @@ static struct str unescape(struct arena *arena, struct str raw)
     return (struct str){text, n};
 }
 
-/* The string at the cursor, quotes taken off and escapes decoded. */
-static int parse_string(struct parser *p, struct str *out)
+/* The rest of a string from behind its first plain characters on. */
+static int parse_special(struct parser *p, size_t open, struct str *out)
 {
-    size_t open = p->at++;
     bool has_escapes = false;
-    for (;;) {
-        p->at = plain_end(p->text, p->at);
+    for (;; p->at = plain_end(p->text, p->at)) {
         if (at_end(p)) {
             return unfinished(p, open);
         }
@@ -392,6 +404,19 @@ static int parse_string(struct parser *p, struct str *out)
     }
     struct str inside = {p->text.p + open + 1, p->at - open - 1};
     *out = has_escapes ? unescape(p->arena, inside) : inside;
+    p->at++;
+    return 0;
+}
+
+/* The string at the cursor, quotes taken off and escapes decoded. */
+static int parse_string(struct parser *p, struct str *out)
+{
+    size_t open = p->at;
+    p->at = plain_end(p->text, open + 1);
+    if (peek(p) != '"') {
+        return parse_special(p, open, out);
+    }
+    *out = (struct str){p->text.p + open + 1, p->at - open - 1};
     p->at++;
     return 0;
 }
@@ -439,63 +464,66 @@ static int parse_number(struct parser *p)
     return rc;
 }
 
-static int parse_word(struct parser *p, const char *word)
+static int not_word(struct parser *p, const char *word)
 {
-    size_t n = strlen(word), left = p->text.n - p->at;
-    if (left >= n && memcmp(p->text.p + p->at, word, n) == 0) {
-        p->at += n;
-        return 0;
-    }
     char found[64];
     describe(p, found, sizeof found);
-    if (left < n && memcmp(p->text.p + p->at, word, left) == 0) {
+    size_t left = p->text.n - p->at;
+    if (left < strlen(word) && memcmp(p->text.p + p->at, word, left) == 0) {
         p->failure = FAILURE_CUT;
     }
     return fail(p, ERR_INPUT, p->at, "expected %s, found %s", word, found);
 }
 
-/* The items of one list may have an arena each, for as long as they are looked at. */
-static int parse_item(struct parser *p, const char *expected, bool handed, struct val *list)
+/* Inline: the length of the word is then known. */
+static inline int parse_word(struct parser *p, const char *word)
 {
-    struct val item;
-    if (!handed) {
-        int rc = parse_value(p, expected, &item);
-        push(p, &item, sizeof item);
-        list->count++;
-        return rc;
+    if (!str_starts(str_slice(p->text, p->at, p->text.n), word)) {
+        return not_word(p, word);
     }
+    p->at += strlen(word);
+    return 0;
+}
+
+/* The items of one list may have an arena each, for as long as they are looked at. */
+static int hand_item(struct parser *p, const char *expected, size_t i)
+{
     struct arena *document = p->arena;
+    size_t place = push(p, sizeof(struct val));
     p->arena = arena_new();
-    int rc = parse_value(p, expected, &item);
+    int rc = parse_value(p, expected, place);
     if (rc == 0) {
-        p->items->item(p->items->ctx, list->count++, &item, false);
+        p->items->item(p->items->ctx, i, at_place(p, place), false);
     }
+    p->stack_n = place;
     arena_free(p->arena);
     p->arena = document;
     return rc;
 }
 
+/* Into *out the number of items, and them. */
 static int parse_array(struct parser *p, struct val *out)
 {
     bool handed = p->handing && p->depth == 2;
     size_t base = p->stack_n;
     const char *expected = "a value or ']'";
     p->at++;
-    skip_space(p);
-    if (peek(p) == ']') {
+    if (skip_space(p) == ']') {
         p->at++;
         return 0;
     }
     for (;;) {
-        int rc = parse_item(p, expected, handed, out);
+        int rc = handed ? hand_item(p, expected, out->count)
+                        : parse_value(p, expected, push(p, sizeof(struct val)));
         if (rc != 0) {
             return rc;
         }
-        skip_space(p);
-        if (peek(p) == ']') {
+        out->count++;
+        char next = skip_space(p);
+        if (next == ']') {
             break;
         }
-        if (peek(p) != ',') {
+        if (next != ',') {
             return unexpected(p, "',' or ']' after a value", "");
         }
         p->at++;
@@ -508,8 +536,9 @@ static int parse_array(struct parser *p, struct val *out)
 }
 
 /* A key, its colon and its value. */
-static int parse_member(struct parser *p, const char *expected, struct member *m)
+static int parse_member(struct parser *p, const char *expected, size_t place)
 {
+    struct member *m = at_place(p, place);
     if (peek(p) != '"') {
         return unexpected(p, expected, advice(p));
     }
@@ -519,41 +548,38 @@ static int parse_member(struct parser *p, const char *expected, struct member *m
     if (rc != 0) {
         return rc;
     }
-    skip_space(p);
-    if (peek(p) != ':') {
+    if (skip_space(p) != ':') {
         return unexpected(p, "':' after a key", "");
     }
     p->at++;
     skip_space(p);
     p->handing = p->items != NULL && p->depth == 1 && str_is(m->key, p->items->key);
-    rc = parse_value(p, "a value after ':'", &m->value);
+    rc = parse_value(p, "a value after ':'", place + offsetof(struct member, value));
     p->handing = false;
     return rc;
 }
 
+/* Into *out the number of members, and them. */
 static int parse_object(struct parser *p, struct val *out)
 {
     size_t base = p->stack_n;
     const char *expected = "a key in double quotes or '}'";
     p->at++;
-    skip_space(p);
-    if (peek(p) == '}') {
+    if (skip_space(p) == '}') {
         p->at++;
         return 0;
     }
     for (;;) {
-        struct member m;
-        int rc = parse_member(p, expected, &m);
+        int rc = parse_member(p, expected, push(p, sizeof(struct member)));
         if (rc != 0) {
             return rc;
         }
-        push(p, &m, sizeof m);
         out->count++;
-        skip_space(p);
-        if (peek(p) == '}') {
+        char next = skip_space(p);
+        if (next == '}') {
             break;
         }
-        if (peek(p) != ',') {
+        if (next != ',') {
             return unexpected(p, "',' or '}' after a value", "");
         }
         p->at++;
@@ -565,21 +591,27 @@ static int parse_object(struct parser *p, struct val *out)
     return 0;
 }
 
-static int parse_container(struct parser *p, struct val *out)
+static int parse_container(struct parser *p, size_t place)
 {
+    struct val found = {.kind = peek(p) == '[' ? VAL_ARRAY : VAL_OBJECT};
     if (p->depth == JSON_DEPTH_MAX) {
         return fail(p, ERR_LIMIT, p->at, "lists and maps are nested more than %d deep",
                     JSON_DEPTH_MAX);
     }
     p->depth++;
-    int rc = out->kind == VAL_ARRAY ? parse_array(p, out) : parse_object(p, out);
+    int rc = found.kind == VAL_ARRAY ? parse_array(p, &found) : parse_object(p, &found);
     p->depth--;
+    struct val *out = at_place(p, place);
+    out->kind = found.kind;
+    out->count = found.count;
+    out->items = found.items;
     return rc;
 }
 
-/* The value at the cursor (white space skipped before). */
-static int parse_value(struct parser *p, const char *expected, struct val *out)
+/* The value at the cursor (white space skipped before), into a place on the stack. */
+static int parse_value(struct parser *p, const char *expected, size_t place)
 {
+    struct val *out = at_place(p, place);
     size_t from = p->at;
     int rc = 0;
     *out = (struct val){.line = p->line, .column = column_here(p)};
@@ -593,14 +625,14 @@ static int parse_value(struct parser *p, const char *expected, struct val *out)
         break;
     case '[':
     case '{':
-        out->kind = peek(p) == '[' ? VAL_ARRAY : VAL_OBJECT;
-        rc = parse_container(p, out);
+        rc = parse_container(p, place);
+        out = at_place(p, place);
         break;
     case 't':
     case 'f':
         out->kind = VAL_BOOL;
         out->boolean = peek(p) == 't';
-        rc = parse_word(p, out->boolean ? "true" : "false");
+        rc = out->boolean ? parse_word(p, "true") : parse_word(p, "false");
         break;
     case 'n':
         out->kind = VAL_NULL;
@@ -624,9 +656,8 @@ static int parse_text(struct parser *p, struct val **out)
     if (str_starts(p->text, "\xEF\xBB\xBF")) {
         p->text = str_slice(p->text, 3, p->text.n);
     }
-    struct val *v = arena_alloc(p->arena, sizeof *v);
     skip_space(p);
-    int rc = parse_value(p, "a value", v);
+    int rc = parse_value(p, "a value", push(p, sizeof **out));
     if (rc != 0) {
         return rc;
     }
@@ -634,7 +665,7 @@ static int parse_text(struct parser *p, struct val **out)
     if (!at_end(p)) {
         return unexpected(p, "the end of the text after the value", "");
     }
-    *out = v;
+    *out = pop(p, 0);
     return 0;
 }
 
@@ -647,10 +678,17 @@ int json_parse(struct arena *arena, const char *file, struct str text, struct va
 int json_parse_items(struct arena *arena, const char *file, struct str text,
                      const struct val_items *items, struct val **out, struct err *e)
 {
-    struct parser p = {
-        .arena = arena, .file = file, .e = e, .text = text, .line = 1, .items = items};
+    struct member first[STACK_MEMBERS_FIRST];
+    struct parser p = {.arena = arena,
+                       .file = file,
+                       .e = e,
+                       .text = text,
+                       .line = 1,
+                       .items = items,
+                       .stack = (char *)first,
+                       .stack_cap = sizeof first};
     int rc = parse_text(&p, out);
-    free(p.stack);
+    free(p.grown);
     return rc;
 }
 
@@ -660,10 +698,12 @@ bool json_is_prefix(struct str text)
         return true;
     }
     struct arena *arena = arena_new();
-    struct parser p = {.arena = arena, .text = text, .line = 1};
+    struct member first[STACK_MEMBERS_FIRST];
+    struct parser p = {
+        .arena = arena, .text = text, .line = 1, .stack = (char *)first, .stack_cap = sizeof first};
     struct val *ignored;
     int rc = parse_text(&p, &ignored);
-    free(p.stack);
+    free(p.grown);
     arena_free(arena);
     return rc != 0 && p.failure == FAILURE_CUT;
 }

@@ -1,9 +1,6 @@
-#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 
-#include <string.h>
-
-enum { KEY_BYTES = 61 };
+#include "kernel/base/hash.h"
 
 void json_next(struct buf *out)
 {
@@ -15,20 +12,10 @@ void json_next(struct buf *out)
 
 void json_key(struct buf *out, const char *key)
 {
-    size_t n = strlen(key);
-    char piece[KEY_BYTES + 3]; /* put together first: most of a log are keys */
     json_next(out);
-    if (n > KEY_BYTES) {
-        buf_char(out, '"');
-        buf_add(out, (struct str){key, n});
-        buf_addz(out, "\":");
-        return;
-    }
-    piece[0] = '"';
-    memcpy(piece + 1, key, n);
-    piece[n + 1] = '"';
-    piece[n + 2] = ':';
-    buf_add(out, (struct str){piece, n + 3});
+    buf_char(out, '"');
+    buf_addz(out, key);
+    buf_addz(out, "\":");
 }
 
 void json_put_text(struct buf *out, const char *key, struct str s)

@@ -61,7 +61,8 @@ bool str_starts_nocase(struct str a, const char *prefix)
 int str_index(struct str s, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++) {
-        if (str_is(s, words[i])) {
+        /* The first character tells most apart before the length of a word is counted. */
+        if ((s.n == 0 || s.p[0] == words[i][0]) && str_is(s, words[i])) {
             return i;
         }
     }
@@ -85,12 +86,13 @@ size_t str_find(struct str s, struct str needle)
         return 0;
     }
     size_t at = 0;
+    char last = needle.p[needle.n - 1];
     while (needle.n <= s.n - at) {
         const char *hit = memchr(s.p + at, needle.p[0], s.n - at - needle.n + 1);
         if (hit == NULL) {
             return SIZE_MAX;
         }
-        if (memcmp(hit, needle.p, needle.n) == 0) {
+        if (hit[needle.n - 1] == last && memcmp(hit, needle.p, needle.n) == 0) {
             return (size_t)(hit - s.p);
         }
         at = (size_t)(hit - s.p) + 1;
@@ -150,29 +152,18 @@ static bool reserve(struct buf *b, size_t extra)
         while (cap < need) {
             cap *= 2;
         }
+        cap = cap > max + 1 ? max + 1 : cap;
         b->p = mem_grow(b->p, cap);
         b->cap = cap;
     }
     return true;
 }
 
-void buf_add(struct buf *b, struct str s)
+void buf_add_more(struct buf *b, struct str s)
 {
     if (s.n > 0 && reserve(b, s.n)) {
         memcpy(b->p + b->n, s.p, s.n);
         b->n += s.n;
-    }
-}
-
-void buf_addz(struct buf *b, const char *z)
-{
-    buf_add(b, str_of(z));
-}
-
-void buf_char(struct buf *b, char c)
-{
-    if (reserve(b, 1)) {
-        b->p[b->n++] = c;
     }
 }
 

@@ -77,20 +77,45 @@ static inline struct str str_slice(struct str s, size_t from, size_t to)
 struct str str_cut(struct str *rest, char at);
 
 /* A growing buffer. Owned memory, freed by buf_free. Zero-initialised is empty and uncapped (1
- * GiB). */
+ * GiB). Invariant: n < cap, also where it is full; or both are 0. */
 struct buf {
     char *p;
     size_t n;
     size_t cap;
-    size_t max;     /* most bytes it may hold; 0 = 1 GiB */
+    size_t max;     /* most bytes it may hold, set while it is empty; 0 = 1 GiB */
     bool truncated; /* something did not fit and was left out, from then on everything is */
 };
 
 void buf_free(struct buf *b);
 void buf_clear(struct buf *b); /* empty again; keeps the memory */
-void buf_add(struct buf *b, struct str s);
-void buf_addz(struct buf *b, const char *z);
-void buf_char(struct buf *b, char c);
+/* Appends what may not fit in the memory that there is: for the three below. */
+void buf_add_more(struct buf *b, struct str s);
+
+/* These are inline for the many short pieces that JSON is written of. */
+static inline void buf_add(struct buf *b, struct str s)
+{
+    if (s.n >= b->cap - b->n || b->truncated) {
+        buf_add_more(b, s);
+    } else if (s.n > 0) {
+        memcpy(b->p + b->n, s.p, s.n);
+        b->n += s.n;
+    }
+}
+
+static inline void buf_addz(struct buf *b, const char *z)
+{
+    buf_add(b, str_of(z));
+}
+
+static inline void buf_char(struct buf *b, char c)
+{
+    if (b->cap - b->n <= 1 || b->truncated) {
+        buf_add_more(b, (struct str){&c, 1});
+    } else {
+        b->p[b->n++] = c;
+    }
+}
+
 void buf_int(struct buf *b, int64_t v);
 void buf_fmt(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLAIN_MIN = -7, PLAIN_MAX = 20, EXPONENT_DIGITS_MAX = 17 };
+enum {
+    PLAIN_MIN = -7,
+    PLAIN_MAX = 20,
+    EXPONENT_DIGITS_MAX = 17,
+    FEW_DIGITS = 18 /* that any int64 can hold */
+};
 
 const struct val *val_find(const struct val *v, struct str key)
 {
@@ -48,9 +53,27 @@ struct str val_text(const struct val *v)
     return val_is(v, VAL_STRING) ? v->text : (struct str){NULL, 0};
 }
 
+/* Most numbers: a few digits and nothing else. */
+static bool few_digits(struct str s, int64_t *out)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] < '0' || s.p[i] > '9') {
+            return false;
+        }
+        n = n * 10 + (s.p[i] - '0');
+    }
+    *out = n;
+    return true;
+}
+
 bool val_int(const struct val *v, int64_t *out)
 {
-    return val_is(v, VAL_NUMBER) && num_is_integer(v->text) && num_scaled(v->text, 0, out);
+    if (!val_is(v, VAL_NUMBER)) {
+        return false;
+    }
+    return (v->text.n <= FEW_DIGITS && few_digits(v->text, out)) ||
+           (num_is_integer(v->text) && num_scaled(v->text, 0, out));
 }
 
 /* Merges the sorted runs [from, middle) and [middle, to) of `in` into `out`, keeping the order of

@@ -60,7 +60,7 @@ struct reader {
 
 static bool read_value(struct reader *r, struct val *out);
 
-static bool read_number(struct reader *r, uint64_t *out)
+static bool read_long(struct reader *r, uint64_t *out)
 {
     *out = 0;
     for (unsigned shift = 0; shift < 64 && r->at < r->from.n; shift += 7) {
@@ -71,6 +71,16 @@ static bool read_number(struct reader *r, uint64_t *out)
         }
     }
     return false;
+}
+
+/* Most are one byte. */
+static inline bool read_number(struct reader *r, uint64_t *out)
+{
+    if (r->at < r->from.n && (unsigned char)r->from.p[r->at] < 0x80) {
+        *out = (unsigned char)r->from.p[r->at++];
+        return true;
+    }
+    return read_long(r, out);
 }
 
 static bool read_place(struct reader *r, uint32_t *line, uint32_t *column)

@@ -270,6 +270,9 @@ enum yaml_plain yaml_resolve(enum yaml_rules rules, struct str text, struct buf 
     static const char *const lies[] = {"false", "False", "FALSE", "no",  "No",
                                        "NO",    "off",   "Off",   "OFF", NULL};
     enum { CORE_WORDS = 3 };
+    if (text.n > 0 && strchr("~nNtTyYoOfF+-.0123456789", text.p[0]) == NULL) {
+        return PLAIN_STRING; /* nothing else begins so */
+    }
     if (str_index(text, nulls) >= 0) {
         return PLAIN_NULL;
     }

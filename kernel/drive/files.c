@@ -67,10 +67,12 @@ static bool wait_to_read(int fd, int wait_ms)
     return rc != 0;
 }
 
-/* Reads until the end of the file or until p is full. Returns 0 or an errno. */
-static int fill(int fd, char *p, size_t cap, size_t *n)
+/* Reads until the end of the file or until p is full. `end`: where the file ended when it was
+ * looked at, SIZE_MAX = unknown: reading that stops there, though p had room for more, need not be
+ * told again that this is the end. Returns 0 or an errno. */
+static int fill(int fd, char *p, size_t cap, size_t end, size_t *n)
 {
-    while (*n < cap) {
+    while (*n < cap && *n != end) {
         ssize_t got = read(fd, p + *n, cap - *n);
         if (got < 0 && errno == EAGAIN) {
             wait_to_read(fd, -1);
@@ -91,7 +93,7 @@ static int fill(int fd, char *p, size_t cap, size_t *n)
 static int read_all(int fd, size_t max, char **p, size_t *n, size_t cap)
 {
     for (;;) {
-        int reason = fill(fd, *p, cap, n);
+        int reason = fill(fd, *p, cap, SIZE_MAX, n);
         if (reason != 0 || *n < cap || *n > max) {
             return reason;
         }
@@ -120,9 +122,10 @@ static int read_open(struct arena *arena, int fd, const char *name, size_t max_b
     }
     size_t cap = sized ? (size_t)st.st_size + 1 : READ_BYTES; /* + 1: sees the end at once */
     size_t n = 0;
-    char *p = sized ? arena_alloc(arena, cap + 1) : NULL; /* + 1: for the NUL */
-    int reason = sized ? fill(fd, p, cap, &n) : 0;
+    char *p = sized ? arena_room(arena, cap + 1) : NULL; /* + 1: for the NUL */
+    int reason = sized ? fill(fd, p, cap, cap - 1, &n) : 0;
     if (sized && reason == 0 && n < cap) {
+        p[n] = '\0';
         *out = (struct str){p, n}; /* a big file is in memory but once */
         return 0;
     }
@@ -193,7 +196,7 @@ struct file_pieces *file_pieces_open(const char *path, size_t min_bytes)
 bool file_pieces_next(struct file_pieces *f, char *out, size_t n, size_t *got)
 {
     *got = 0;
-    return fill(f->fd, out, n, got) == 0;
+    return fill(f->fd, out, n, SIZE_MAX, got) == 0;
 }
 
 bool file_pieces_again(struct file_pieces *f)

@@ -10,7 +10,10 @@
 
 #include "kernel/base/arena.h"
 
-/* The file holds the first `filed` bytes, `rest` those after them. */
+enum { WINDOW_BYTES = 16 * 1024 };
+
+/* The file holds the first `filed` bytes, `rest` those after them. Bytes in the file never change,
+ * so that neither do those of them that are in the window. */
 struct spool {
     size_t max_in_memory;
     FILE *file; /* NULL = none yet */
@@ -19,6 +22,9 @@ struct spool {
     char *rest;
     size_t n;
     size_t cap;
+    char *window; /* of the file: most is read in the order it was added in; NULL = none yet */
+    uint64_t window_at;
+    size_t window_n;
 };
 
 struct spool *spool_new(size_t max_in_memory)
@@ -37,6 +43,7 @@ void spool_free(struct spool *s)
         fclose(s->file);
     }
     free(s->rest);
+    free(s->window);
     free(s);
 }
 
@@ -94,7 +101,7 @@ uint64_t spool_add(struct spool *s, struct str bytes)
     return at;
 }
 
-static int read_file(const struct spool *s, uint64_t at, size_t n, char *out, struct err *e)
+static int read_file(const struct spool *s, uint64_t at, char *out, size_t n, struct err *e)
 {
     size_t done = 0;
     while (done < n) {
@@ -108,11 +115,33 @@ static int read_file(const struct spool *s, uint64_t at, size_t n, char *out, st
     return 0;
 }
 
-int spool_read(const struct spool *s, uint64_t at, size_t n, char *out, struct err *e)
+/* Likewise, through the window. */
+static int read_filed(struct spool *s, uint64_t at, char *out, size_t n, struct err *e)
+{
+    bool inside = at >= s->window_at && at + n <= s->window_at + s->window_n;
+    if (n > WINDOW_BYTES) {
+        return read_file(s, at, out, n, e);
+    }
+    if (!inside) {
+        size_t most = s->filed - at < WINDOW_BYTES ? (size_t)(s->filed - at) : WINDOW_BYTES;
+        s->window = s->window == NULL ? mem_alloc(WINDOW_BYTES) : s->window;
+        s->window_n = 0;
+        int rc = read_file(s, at, s->window, most, e);
+        if (rc != 0) {
+            return rc;
+        }
+        s->window_at = at;
+        s->window_n = most;
+    }
+    memcpy(out, s->window + (at - s->window_at), n);
+    return 0;
+}
+
+int spool_read(struct spool *s, uint64_t at, size_t n, char *out, struct err *e)
 {
     assert(at <= s->filed + s->n && n <= s->filed + s->n - at);
     size_t filed = at >= s->filed ? 0 : s->filed - at < n ? (size_t)(s->filed - at) : n;
-    int rc = filed == 0 ? 0 : read_file(s, at, filed, out, e);
+    int rc = filed == 0 ? 0 : read_filed(s, at, out, filed, e);
     if (rc == 0 && filed < n) {
         memcpy(out + filed, s->rest + (at + filed - s->filed), n - filed);
     }

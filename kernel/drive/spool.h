@@ -17,5 +17,5 @@ void spool_free(struct spool *s); /* NULL allowed */
 uint64_t spool_add(struct spool *s, struct str bytes);
 
 /* The n bytes at `at`, which were added, into out. ERR_IO: the file cannot be read. */
-int spool_read(const struct spool *s, uint64_t at, size_t n, char *out, struct err *e) MUST_CHECK;
+int spool_read(struct spool *s, uint64_t at, size_t n, char *out, struct err *e) MUST_CHECK;
 #endif

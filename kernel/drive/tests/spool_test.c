@@ -48,6 +48,33 @@ static void bytes_come_back_from_memory_and_file(void)
     spool_free(NULL);
 }
 
+/* Larger than what is read at once, and small ones around it, in any order. */
+static void a_large_piece_comes_back(void)
+{
+    enum { LARGE = 100 * 1000, SMALL = 10 };
+    static char large[LARGE], got[LARGE + 2 * SMALL];
+    struct spool *s = spool_new(1);
+    struct err e = {0};
+    memset(large, 'L', sizeof large);
+    CU_ASSERT_EQUAL(spool_add(s, STR("0123456789")), 0);
+    CU_ASSERT_EQUAL(spool_add(s, (struct str){large, LARGE}), SMALL);
+    CU_ASSERT_EQUAL(spool_add(s, STR("abcdefghij")), SMALL + LARGE);
+    CU_ASSERT_EQUAL(spool_add(s, STR("in memory")), 2 * SMALL + LARGE);
+    for (unsigned turn = 0; turn < 2; turn++) {
+        CU_ASSERT_EQUAL(spool_read(s, SMALL + LARGE, SMALL, got, &e), 0);
+        CU_ASSERT(memcmp(got, "abcdefghij", SMALL) == 0);
+        CU_ASSERT_EQUAL(spool_read(s, 0, SMALL, got, &e), 0);
+        CU_ASSERT(memcmp(got, "0123456789", SMALL) == 0);
+        CU_ASSERT_EQUAL(spool_read(s, 5, SMALL, got, &e), 0);
+        CU_ASSERT(memcmp(got, "56789LLLLL", SMALL) == 0);
+        CU_ASSERT_EQUAL(spool_read(s, 0, LARGE + 2 * SMALL, got, &e), 0);
+        CU_ASSERT(memcmp(got + SMALL, large, LARGE) == 0);
+        CU_ASSERT(memcmp(got + SMALL + LARGE, "abcdefghij", SMALL) == 0);
+        CU_ASSERT_EQUAL(spool_add(s, STR("0123456789")), 2 * SMALL + LARGE + 9 + turn * SMALL);
+    }
+    spool_free(s);
+}
+
 /* As on a disk that is full. */
 static void a_file_that_cannot_be_written_is_done_without(void)
 {
@@ -62,5 +89,6 @@ static void a_file_that_cannot_be_written_is_done_without(void)
 }
 
 TESTS(spool, {"bytes_come_back_from_memory_and_file", bytes_come_back_from_memory_and_file},
+      {"a_large_piece_comes_back", a_large_piece_comes_back},
       {"a_file_that_cannot_be_written_is_done_without",
        a_file_that_cannot_be_written_is_done_without})
