@@ -210,8 +210,8 @@ static void put_numbers(struct buf *out, const struct kernel *k)
 /* The last member: what all bytes before it come to. */
 static void check_add(struct buf *out, struct str before)
 {
-    json_put_hash(out, "check", hash64(0, before));
-    buf_addz(out, "}\n");
+    char hex[HASH_HEX];
+    buf_fmt(out, ",\"check\":\"%s\"}\n", hash_hex(hash64(0, before), hex));
 }
 
 /* The name of the state, NULL where no snapshot can be taken. */
