@@ -7,6 +7,7 @@
 #include "evals/resume.h"
 #include "kernel/base/hash.h"
 #include "kernel/core/model.h"
+#include "kernel/drive/files.h"
 
 enum {
     RUN_ID_DIGITS = 12,
@@ -14,6 +15,19 @@ enum {
 };
 
 /* ---- the log for itself ---- */
+
+bool trace_ended(const char *path, struct arena *scratch)
+{
+    struct str log = {0};
+    if (file_read(scratch, path, TRACE_BYTES_MAX, &log, NULL) != 0 || !str_ends(log, "\n")) {
+        return false;
+    }
+    size_t last = log.n - 1;
+    while (last > 0 && log.p[last - 1] != '\n') {
+        last--;
+    }
+    return str_is(log_line_type(str_slice(log, last, log.n)), "run_end");
+}
 
 int trace_whole(const char *path, struct str log, size_t end_at, uint32_t line,
                 const struct val *run_end, struct err *e)
