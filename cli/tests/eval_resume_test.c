@@ -50,7 +50,7 @@ static void budget(void)
     CHECK_STATUS(r, 1);
     CHECK_ERR(r, path_of("assay: to go on: assay eval --resume %s --fake --jobs 1 --max-cost 0.004 "
                          "--out %s (with a higher --max-cost)",
-                         set, out));
+                         path_word(set), path_word(out)));
     r = ASSAY("eval", set, "--fake", "--resume", "--max-cost", "0.004", "--out", out);
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "4 passed, 0 failed, 0 errors");
@@ -222,8 +222,8 @@ static void interrupted(void)
     kill(p.pid, SIGINT);
     const struct ran *r = program_wait(&p);
     CHECK_STATUS(r, 130);
-    CHECK_ERR(r,
-              path_of("interrupted; to go on: assay eval --resume %s --fake --out %s\n", set, out));
+    CHECK_ERR(r, path_of("interrupted; to go on: assay eval --resume %s --fake --out %s\n",
+                         path_word(set), path_word(out)));
 }
 
 TESTS(eval_resume, {"resume_goes_on_behind_a_budget", budget},

@@ -4,6 +4,7 @@
 
 #include "ci/testing/testing.h"
 #include "kernel/base/arena.h"
+#include "kernel/base/text.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -54,6 +55,15 @@ const char *path_of(const char *fmt, ...)
         FAIL("a text is too long: %s", text);
     }
     return arena_cstr(kept(), str_of(text));
+}
+
+const char *path_word(const char *path)
+{
+    struct buf word = {0};
+    text_add_word(&word, str_of(path));
+    const char *copy = arena_cstr(kept(), buf_str(&word));
+    buf_free(&word);
+    return copy;
 }
 
 const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t n)

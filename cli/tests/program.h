@@ -82,6 +82,8 @@ void fail_test(const char *file, int line, const char *fmt, ...)
 
 /* printf into a path, or any other text. */
 const char *path_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A path as it stands in a command that is to be copied into a shell. */
+const char *path_word(const char *path);
 /* Writes dir/name and returns its path. */
 const char *write_bytes(const char *dir, const char *name, const void *bytes, size_t n);
 const char *write_text(const char *dir, const char *name, const char *text);

@@ -285,12 +285,13 @@ static void mends(void)
                                 "--model", "fake-1", "it's b");
     CHECK_STATUS(r, 3);
     CHECK_ERR(r, path_of("assay: to record what is missing: assay record -o %s --mode new_episodes "
-                         "--ignore user -- " PROGRAM " run --model fake-1 'it'\\''s b'\n",
-                         cassette));
+                         "--ignore user -- %s run --model fake-1 'it'\\''s b'\n",
+                         path_word(cassette), path_word(PROGRAM)));
     CHECK_STATUS(record_one(&s, cassette, "new_episodes", "b"), 0);
     r = ASSAY("replay", "--strict", cassette, "--", PROGRAM, "run", "--model", "fake-1", "b");
     CHECK_STATUS(r, 3);
-    CHECK_ERR(r, path_of("to record it anew: assay record -o %s --mode all -- ", cassette));
+    CHECK_ERR(r,
+              path_of("to record it anew: assay record -o %s --mode all -- ", path_word(cassette)));
     CHECK_STATUS(server_end(&s), 0);
 }
 
@@ -356,7 +357,8 @@ static void drifts(void)
     r = ASSAY("replay", "--match", "order", "--strict", cassette, "--", PROGRAM, "run", "--model",
               "fake-1", "b");
     CHECK_STATUS(r, 3);
-    CHECK_ERR(r, path_of("to record it anew: assay record -o %s --mode all -- ", cassette));
+    CHECK_ERR(r,
+              path_of("to record it anew: assay record -o %s --mode all -- ", path_word(cassette)));
 }
 
 /* A session that no file answers, or that cannot be recorded, is not for the program alone to see.
@@ -373,7 +375,7 @@ static void unserved(void)
         ASSAY("replay", path_of("%s/all", dir), "--", "sh", "-c", command, PROGRAM);
     CHECK_STATUS(r, 3);
     CHECK_ERR(r, "/other.yaml for session");
-    CHECK_ERR(r, "/all --mode new_episodes -- sh -c ");
+    CHECK_ERR(r, path_of("%s --mode new_episodes -- sh -c ", path_word(path_of("%s/all", dir))));
     r = ASSAY("record", "-o", path_of("%s/c.yaml", dir), "--", "sh", "-c", command, PROGRAM);
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "for sessions of their own name a folder");
