@@ -126,7 +126,7 @@ static int check_models(const struct option_list *models, struct err *e)
     for (size_t i = 0; rc == 0 && i < models->n; i++) {
         rc = models->at[i][0] == '\0'
                  ? err_set(e, ERR_USAGE, "--model wants a value, got an empty one")
-                 : text_check("model", models->at[i], e);
+                 : text_check("--model", models->at[i], e);
     }
     return rc;
 }
@@ -243,8 +243,8 @@ static int parse(int argc, char **argv, struct request *q, struct err *e)
     rc = rc != 0 ? rc : temperature_check(o->temperature, e);
     rc = rc != 0 ? rc : provider_check(o->provider, e);
     rc = rc != 0 ? rc : check_models(&q->models, e);
-    rc = rc != 0 ? rc : text_check("judge", o->judge, e);
-    rc = rc != 0 ? rc : text_check("agent", o->agent, e);
+    rc = rc != 0 ? rc : text_check("--judge", o->judge, e);
+    rc = rc != 0 ? rc : text_check("--agent", o->agent, e);
     rc = rc != 0 ? rc : check_agent(o, e);
     rc = rc != 0 ? rc : prices_open(f.prices, &q->prices, e);
     o->prices = q->prices;
@@ -302,9 +302,9 @@ static int complete(struct request *q, struct err *e)
     o->live = &q->live.settings;
     o->endpoint = find_endpoint;
     o->endpoint_ctx = q;
-    o->model = eval_is_live(o->source) ? getenv("MODEL") : NULL;
+    o->model = eval_is_live(o->source) && q->models.n == 0 ? getenv("MODEL") : NULL;
     o->version = ASSAY_VERSION;
-    return 0;
+    return text_check("MODEL", o->model, e);
 }
 
 /* What the gates say replaces what failed tasks stand for. */

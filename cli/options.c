@@ -241,10 +241,10 @@ int prices_open(const char *path, struct prices **out, struct err *e)
     return path == NULL ? 0 : prices_load(path, out, e);
 }
 
-int text_check(const char *option, const char *text, struct err *e)
+int text_check(const char *name, const char *text, struct err *e)
 {
     if (text != NULL && utf8_invalid_at(str_of(text)) != SIZE_MAX) {
-        return err_set(e, ERR_USAGE, "--%s is not UTF-8", option);
+        return err_set(e, ERR_USAGE, "%s is not UTF-8", name);
     }
     return 0;
 }

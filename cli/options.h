@@ -51,8 +51,9 @@ int prices_open(const char *path, struct prices **out, struct err *e) MUST_CHECK
 /* NULL is fine. */
 int temperature_check(const char *text, struct err *e) MUST_CHECK;
 
-/* Checks that an option's text (NULL allowed) is UTF-8, as logs and requests must be. ERR_USAGE. */
-int text_check(const char *option, const char *text, struct err *e) MUST_CHECK;
+/* Checks that the text (NULL allowed) of an option or a variable is UTF-8, as logs and requests
+ * must be. name: "--system", "MODEL". ERR_USAGE. */
+int text_check(const char *name, const char *text, struct err *e) MUST_CHECK;
 /* "http://HOST[:PORT]..." or https; n 0 is the provider's own. option: who says it, for the
  * error. ERR_USAGE. */
 int base_url_check(const char *option, struct str url, struct err *e) MUST_CHECK;

@@ -107,10 +107,7 @@ static int check_flags(struct setup *s, const struct run_flags *f, struct err *e
         rc = provider_check(f->provider, e);
     }
     if (rc == 0) {
-        rc = text_check("model", f->model, e);
-    }
-    if (rc == 0) {
-        rc = text_check("system", f->system, e);
+        rc = text_check("--system", f->system, e);
     }
     bool live = eval_is_live(o->source);
     if (rc == 0) {
@@ -159,12 +156,13 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
 {
     bool is_new = from->how == GOING_NEW;
     bool asks_environment = is_new && f->fake == NULL && f->replay == NULL && f->model == NULL;
+    const char *model = asks_environment ? getenv("MODEL") : f->model;
     *s = (struct setup){
         .settings = kernel_config_default(), .arena = arena_new(), .loop = loop_new()};
     s->rig = (struct rig_options){.system = str_of(f->system),
                                   .budget = BUDGET_DEFAULT,
                                   .settings = &s->settings,
-                                  .model = str_of(asks_environment ? getenv("MODEL") : f->model),
+                                  .model = str_of(model),
                                   .provider = str_of(f->provider),
                                   .stream = f->stream,
                                   .temperature = str_of(f->temperature),
@@ -174,6 +172,7 @@ int setup_open(struct setup *s, const struct run_flags *f, const struct resume_r
                                   .snapshots = true};
     int rc = open_tools(s, f, from, log_tools, e);
     rc = rc != 0 || is_new ? rc : open_log(s, from, e);
+    rc = rc != 0 ? rc : text_check(asks_environment ? "MODEL" : "--model", model, e);
     rc = rc != 0 ? rc : check_flags(s, f, e);
     rc = rc != 0 ? rc : prices_open(f->prices, &s->prices, e);
     rc = rc != 0 ? rc : settings_apply(&f->settings, is_new ? s->tools : NULL, &s->settings, e);

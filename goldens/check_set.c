@@ -101,12 +101,14 @@ static void check_twin(const struct golden_report *r, const struct golden_task *
                        const struct golden_task *b)
 {
     struct golden_report here = {r->found, r->ctx, b->path};
+    bool same_file = strcmp(a->path, b->path) == 0;
     struct buf message = {0};
     if (same_task(a, b)) {
         buf_fmt(&message,
-                "the task \"%.*s\" asks and expects the same as \"%.*s\" (line %u); leave one "
+                "the task \"%.*s\" asks and expects the same as \"%.*s\" (line %u%s%s); leave one "
                 "out, or use `trials` to run it more often",
-                STR_FMT(b->id), STR_FMT(a->id), a->line);
+                STR_FMT(b->id), STR_FMT(a->id), a->line, same_file ? "" : " of ",
+                same_file ? "" : a->path);
         golden_tell(&here, b->line, b->column, FINDING_WARNING, "duplicate_task", &message);
     }
 }

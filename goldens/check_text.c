@@ -121,14 +121,28 @@ static void go_to(struct golden_lines *l, const struct line *line, uint32_t colu
     }
 }
 
-/* The comment that cuts off the plain text which begins in this column, such as "#123 now"; n 0 =
- * none. A remark has a blank behind its #. */
-static struct str cut_off(struct golden_lines *l, const struct line *line, uint32_t column)
+/* Whether nothing but blanks stands between the text v that begins at l->at and the comment. Only a
+ * plain text stands in its line as it is. */
+static bool comes_next(const struct golden_lines *l, struct str line, struct str v)
+{
+    size_t end = l->at + v.n;
+    if (v.n == 0 || end > l->comment || !str_eq(str_slice(line, l->at, end), v)) {
+        return false;
+    }
+    while (end < l->comment && strchr(" \t", line.p[end]) != NULL) {
+        end++;
+    }
+    return end == l->comment;
+}
+
+/* The comment that cuts off the plain text v, such as "#123 now"; n 0 = none. A remark has a blank
+ * behind its #. */
+static struct str cut_off(struct golden_lines *l, const struct line *line, const struct val *v)
 {
     struct str text = line->text;
-    go_to(l, line, column);
-    if (l->comment == SIZE_MAX || strchr("\"'|>&*!", text.p[l->at]) != NULL ||
-        strchr(" #\t\r", text.p[l->comment + 2]) != NULL) {
+    go_to(l, line, v->column);
+    if (l->comment == SIZE_MAX || strchr(" #\t\r", text.p[l->comment + 2]) != NULL ||
+        !comes_next(l, text, v->text)) {
         return (struct str){0};
     }
     return str_trim(str_slice(text, l->comment + 1, text.n));
@@ -137,8 +151,7 @@ static struct str cut_off(struct golden_lines *l, const struct line *line, uint3
 static void check_text(const struct golden_report *r, struct golden_lines *l, const struct val *v)
 {
     const struct line *line = bsearch(&v->line, l->lines, l->n, sizeof *l->lines, by_number);
-    struct str comment =
-        line == NULL || v->column == 0 ? (struct str){0} : cut_off(l, line, v->column);
+    struct str comment = line == NULL || v->column == 0 ? (struct str){0} : cut_off(l, line, v);
     if (comment.n > 0) {
         struct buf message = {0};
         buf_fmt(&message,

@@ -230,7 +230,7 @@ static void pyyaml_reads_the_same_bytes(void)
     snprintf(path, sizeof path, "%s/random.yaml", dir);
     snprintf(expected, sizeof expected, "%s/expected.txt", dir);
     CU_ASSERT(write_file(path, buf_str(&out)) && write_file(expected, buf_str(&want)));
-    snprintf(command, sizeof command, "python3 %s/cassettes/tests/pyyaml_reads.py '%s' '%s'",
+    snprintf(command, sizeof command, "python3 '%s/cassettes/tests/pyyaml_reads.py' '%s' '%s'",
              SOURCE_DIR, path, expected);
     CU_ASSERT_EQUAL(system(command), 0);
     buf_free(&out);

@@ -12,6 +12,7 @@
 
 #define AGENTS  SOURCE_DIR "/examples/agents"
 #define CLIENTS SOURCE_DIR "/build/clients"
+#define AGENT   "'" BUILD_DIR "/examples/example_agent'"
 
 /* ---- the examples ---- */
 
@@ -68,7 +69,7 @@ static void judge_example(const char *command)
 
 static void in_c(void)
 {
-    judge_example(BUILD_DIR "/examples/example_agent");
+    judge_example(AGENT);
 }
 
 static bool has_clients(void)
@@ -83,7 +84,7 @@ static bool has_clients(void)
 static void in_python(void)
 {
     if (has_clients()) {
-        judge_example(CLIENTS "/py/bin/python " AGENTS "/agent.py");
+        judge_example("'" CLIENTS "/py/bin/python' '" AGENTS "/agent.py'");
     }
 }
 
@@ -93,7 +94,7 @@ static void in_node(void)
     if (has_clients()) {
         const char *copy = CLIENTS "/agent.mjs";
         write_text(CLIENTS, "agent.mjs", read_text(AGENTS "/agent.mjs", NULL));
-        judge_example(path_of("node %s", copy));
+        judge_example(path_of("node '%s'", copy));
     }
 }
 
@@ -224,7 +225,8 @@ static void group_ends_at_limit(void)
     const char *fifo = path_of("%s/held", testing_dir());
     CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
     int fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const char *command = path_of("sh -c 'exec 3> %s; sleep 3000 & echo started >&2; wait'", fifo),
+    const char *command =
+                   path_of("sh -c 'exec 3> \"%s\"; sleep 3000 & echo started >&2; wait'", fifo),
                *said = "";
     for (int limit_s = 1; *said == '\0' && limit_s <= SLOW_S; limit_s *= 2) {
         said = until_limit(limit_s, command);
@@ -249,8 +251,7 @@ static void script_is_kept_to(void)
     const char *set = one_task(dir, "hi", "{answer: {contains: hello}}");
     write_text(dir, "s.script.yaml",
                "version: 1\nsteps:\n- expect: {last_user: bye}\n  reply: {text: hello}\n");
-    const struct ran *r =
-        ASSAY("eval", set, "--fake", "--agent", BUILD_DIR "/examples/example_agent");
+    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", AGENT);
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "got script_mismatch");
 }
@@ -276,11 +277,11 @@ static void asks_too_much(void)
     }
     const char *loud = write_text(dir, "loud.sh", path_of(ask, 3));
     const char *quiet = write_text(dir, "quiet.sh", path_of(ask, 0));
-    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", path_of("sh %s", loud));
+    const struct ran *r = ASSAY("eval", set, "--fake", "--agent", path_of("sh '%s'", loud));
     CHECK_STATUS(r, 4);
     CHECK_OUT(r, "a request of more than the 64 MiB that one may have was refused; the program "
                  "ended with status 3: oh");
-    r = ASSAY("eval", set, "--fake", "--agent", path_of("sh %s", quiet));
+    r = ASSAY("eval", set, "--fake", "--agent", path_of("sh '%s'", quiet));
     CHECK_STATUS(r, 1);
     CHECK_OUT(r, "a request of more than the 64 MiB that one may have was refused");
     CU_ASSERT(strstr(r->out, "asked no model") == NULL);
@@ -293,7 +294,7 @@ static void misses_are_errors(void)
     struct server s;
     const char *dir = testing_dir();
     const char *tapes = path_of("%s/tapes", dir);
-    const char *agent = BUILD_DIR "/examples/example_agent";
+    const char *agent = AGENT;
     const char *set = one_task(dir, "hi", "{answer: hello}");
     SERVE(&s, "--script", path_of("%s/s.script.yaml", dir));
     CHECK_STATUS(ASSAY("eval", set, "--agent", agent, "--record", tapes, "--base-url",
@@ -314,9 +315,8 @@ static void misses_are_errors(void)
 static void nobody_listens(void)
 {
     const char *dir = testing_dir();
-    const struct ran *r =
-        ASSAY("eval", one_task(dir, "hi", "{answer: hello}"), "--agent",
-              BUILD_DIR "/examples/example_agent", "--base-url", "http://127.0.0.1:1/v1");
+    const struct ran *r = ASSAY("eval", one_task(dir, "hi", "{answer: hello}"), "--agent", AGENT,
+                                "--base-url", "http://127.0.0.1:1/v1");
     CHECK_STATUS(r, 4);
     CHECK_OUT(r, "error t");
 }
@@ -345,7 +345,7 @@ static void interrupted(void)
                                  "--out",
                                  run,
                                  "--agent",
-                                 path_of("sh -c 'echo > %s; exec sleep 300'", started),
+                                 path_of("sh -c 'echo > \"%s\"; exec sleep 300'", started),
                                  NULL};
     program_start(words, NULL, &p);
     program_await_file(&p, started);

@@ -259,7 +259,7 @@ static void interrupt_tool(void)
     const char *tools = write_text(
         dir, "t.yaml",
         path_of("version: 1\ntools:\n- name: slow\n  parameters: {type: object, properties: {}}\n"
-                "  command: [sh, -c, 'echo > %s; exec sleep 100']\n",
+                "  command: [sh, -c, 'echo > \"%s\"; exec sleep 100']\n",
                 started));
     const char *script = write_text(
         dir, "s.yaml", "version: 1\nsteps:\n- reply: {calls: [{name: slow, arguments: {}}]}\n");

@@ -203,7 +203,7 @@ static void interrupted(void)
         dir, "set.yaml",
         path_of("version: 1\nname: slow\ndefaults: {tools: [{name: wait, description: w, "
                 "parameters: {type: object, properties: {}}, "
-                "command: [sh, -c, 'echo > %s; exec sleep 100']}]}\n"
+                "command: [sh, -c, 'echo > \"%s\"; exec sleep 100']}]}\n"
                 "tasks: [{id: a, prompt: p, fake: s.yaml}]\n",
                 started));
     write_text(dir, "s.yaml", "version: 1\nsteps: [{reply: {calls: [{name: wait}]}}]\n");

@@ -129,7 +129,8 @@ static void unreadable_files(void)
     CHECK_STATUS(r, 2);
     CHECK_OUT(r, "is a pipe that nobody writes to");
     const char *good = write_text(dir, "good.yaml", "version: 1\nsteps:\n- reply: {text: x}\n");
-    const char *command = path_of("cat %s | %s/assay run --fake /dev/fd/0 Hello.", good, BUILD_DIR);
+    const char *command =
+        path_of("cat '%s' | '%s/assay' run --fake /dev/fd/0 Hello.", good, BUILD_DIR);
     const struct program_options sh = {.program = "/bin/sh"};
     r = ASSAY_WITH(&sh, "-c", command);
     CHECK_STATUS(r, 0);

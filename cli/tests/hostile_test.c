@@ -335,12 +335,13 @@ static void left_running(void)
         return;
     }
     write_text(dir, "s.yaml", "version: 1\nrules:\n- reply: {text: hi}\n");
-    const char *command = path_of("sh -c 'setsid sh -c \"echo \\$\\$ > %s; exec sleep 3000\" & "
-                                  "while ! test -s %s; do :; done; echo done'",
-                                  pid, pid);
+    const char *command =
+        path_of("sh -c 'setsid sh -c \"echo \\$\\$ > \\\"%s\\\"; exec sleep 3000\" & "
+                "while ! test -s \"%s\"; do :; done; echo done'",
+                pid, pid);
     CHECK_STATUS(ASSAY("eval", set, "--fake", "--agent", command, "--out", path_of("%s/run", dir)),
                  0);
-    CU_ASSERT(program_run((const char *const[]){"-c", path_of("kill $(cat %s)", pid), NULL},
+    CU_ASSERT(program_run((const char *const[]){"-c", path_of("kill $(cat '%s')", pid), NULL},
                           &(struct program_options){.program = "/bin/sh"})
                   ->status != 0);
 }

@@ -28,16 +28,17 @@ static void few_files(void)
     const char *assay = path_of("%s/assay", BUILD_DIR);
     const struct ran *r =
         ASSAY_WITH(&with, "-c",
-                   path_of("ulimit -n 300; exec %s run --base-url http://127.0.0.1:9 --model m "
+                   path_of("ulimit -n 300; exec '%s' run --base-url http://127.0.0.1:9 --model m "
                            "--max-in-flight 5000 Hi.",
                            assay));
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "ulimit -n");
     CHECK_ERR(r, "lets 236 connections");
-    r = ASSAY_WITH(&with, "-c",
-                   path_of("ulimit -n 300; exec %s eval %s --base-url http://127.0.0.1:9 --model m "
-                           "--trials 70 --jobs 70 --verbose --out %s/run",
-                           assay, set, testing_dir()));
+    r = ASSAY_WITH(
+        &with, "-c",
+        path_of("ulimit -n 300; exec '%s' eval '%s' --base-url http://127.0.0.1:9 --model m "
+                "--trials 70 --jobs 70 --verbose --out '%s/run'",
+                assay, set, testing_dir()));
     CHECK_STATUS(r, 4);
     CHECK_ERR(r, "51 sessions in flight, not 70: the limit on open files is 300 (ulimit -n)");
 }

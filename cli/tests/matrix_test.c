@@ -281,6 +281,12 @@ static void no_model(void)
     r = ASSAY("eval", set, "--model", "", "--out", path_of("%s/out", dir));
     CHECK_STATUS(r, 2);
     CHECK_ERR(r, "--model wants a value");
+    const char *const more[] = {"MODEL=a\xff", NULL};
+    const struct program_options o = {.more = more};
+    r = ASSAY_WITH(&o, "eval", set, "--base-url", "http://127.0.0.1:1", "--out",
+                   path_of("%s/out", dir));
+    CHECK_STATUS(r, 2);
+    CHECK_ERR(r, "MODEL is not UTF-8");
 }
 
 static void filters(void)

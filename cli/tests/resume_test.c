@@ -257,9 +257,10 @@ static void killed(void)
     const char *script = path_of("%s/s.yaml", dir);
     const char *trace = path_of("%s/t.jsonl", dir);
     struct program_options shell = {.program = "/bin/sh"};
-    const char *command = path_of("sh -c 'echo $$ >%s/pid; exec %s/assay run --fake %s --tools %s "
-                                  "--trace %s go'; test $? = 137",
-                                  dir, BUILD_DIR, script, tools, trace);
+    const char *command =
+        path_of("sh -c 'echo $$ >\"%s/pid\"; exec \"%s/assay\" run --fake \"%s\" --tools \"%s\" "
+                "--trace \"%s\" go'; test $? = 137",
+                dir, BUILD_DIR, script, tools, trace);
     write_text(dir, "s.yaml",
                "version: 1\nsteps:\n- reply: {calls: [{id: c1, name: add}]}\n"
                "- reply: {text: Done.}\n");

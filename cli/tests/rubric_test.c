@@ -206,7 +206,7 @@ static void rubric_added(void)
 /* A program under test: its conversations are its own, the judge is asked behind them. */
 static void of_an_agent(void)
 {
-    static const char agent[] = BUILD_DIR "/examples/example_agent";
+    static const char agent[] = "'" BUILD_DIR "/examples/example_agent'";
     const char *dir = testing_dir();
     const char *script =
         write_text(dir, "s.script.yaml",

@@ -541,6 +541,13 @@ static void odd_bytes(void)
         CHECK_ONE_LINE(r);
         CHECK_ERR(r, path_of("%s is not UTF-8", options[i]));
     }
+    const char *const more[] = {"MODEL=a\xff", NULL};
+    const struct program_options o = {.more = more};
+    const struct ran *r = ASSAY_WITH(&o, "run", "--base-url", "http://127.0.0.1:1", "p");
+    CHECK_STATUS(r, 2);
+    CHECK_ONE_LINE(r);
+    CHECK_ERR(r, "assay: MODEL is not UTF-8");
+    CHECK_STATUS(ASSAY_WITH(&o, "run", "--fake", script, "p"), 0);
 }
 
 TESTS(run, {"run_of_two_steps_logs_ten_events", ten}, {"run_is_the_same_every_time", again},

@@ -32,11 +32,11 @@ static void quickstart(void)
     const char *run = path_of("%s/run", testing_dir());
     CHECK_STATUS(ASSAY("eval", SOURCE_DIR "/goldens/quickstart.yaml", "--fake", "--out", run), 0);
     struct program_options shell = {.program = "/bin/sh"};
-    const char *tools = "--tools " SOURCE_DIR "/goldens/quickstart/tools.yaml";
-    const char *const with[] = {tools, "--set " SOURCE_DIR "/goldens/quickstart.yaml"};
+    const char *tools = "--tools '" SOURCE_DIR "/goldens/quickstart/tools.yaml'";
+    const char *const with[] = {tools, "--set '" SOURCE_DIR "/goldens/quickstart.yaml'"};
     for (size_t i = 0; i < 2; i++) {
         const char *command =
-            path_of("%s/assay trace verify %s/traces/*.jsonl %s", BUILD_DIR, run, with[i]);
+            path_of("'%s/assay' trace verify '%s'/traces/*.jsonl %s", BUILD_DIR, run, with[i]);
         const struct ran *r = ASSAY_WITH(&shell, "-c", command);
         CHECK_STATUS(r, 0);
         CU_ASSERT_EQUAL(count_lines(r->out), 18);
@@ -48,7 +48,7 @@ static void quickstart(void)
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);
     CHECK_ERR(r, "--tools");
-    const char *command = path_of("%s/assay trace check %s/traces/*.jsonl", BUILD_DIR, run);
+    const char *command = path_of("'%s/assay' trace check '%s'/traces/*.jsonl", BUILD_DIR, run);
     r = ASSAY_WITH(&shell, "-c", command);
     CHECK_STATUS(r, 0);
     CHECK_TEXT(r->out, "18 files checked: 0 errors, 0 warnings\n");

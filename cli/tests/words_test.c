@@ -30,7 +30,7 @@ static const char *next_example(const char **text)
         end = strchr(end, '\n') + 1;
     } while (end[-2] == '\\'); /* goes on in the next line */
     const char *command =
-        path_of("%s/assay%.*s", BUILD_DIR, (int)(end - at - 9), at + strlen("\n  assay"));
+        path_of("'%s/assay'%.*s", BUILD_DIR, (int)(end - at - 9), at + strlen("\n  assay"));
     *text = end - 1;
     return command;
 }

@@ -265,6 +265,11 @@ static const struct {
     {TASK("  expect:\n    answer: |-\n      It is #4.\n"), ""},
     {TASK("  expect:\n    answer: 'It is #4 #5'\n"), ""},
     {TASK("  expect:\n    answer: It is # a remark\n"), ""},
+    {"- {id: b, prompt: say it, expect: {no_calls: true}} #12\n", ""},
+    {"- {id: b, expect: {answer: {one_of: [a, b c]}}, prompt: d e} #12\n", ""},
+    {"- {id: b, expect: {no_calls: true}, prompt: say it  #12\n  }\n",
+     SEES("11:45", "warning comment_in_text this text ends before \"#12\", which is a comment in "
+                   "YAML; put the whole text in quotes")},
     {EXPECT("answer: {schema: true}"), ""},
     {EXPECT("answer: {all: ['14 pieces', {contains: pieces}, {number: {value: 14}}]}"), ""},
     {"- {id: CONsole, prompt: p, expect: {no_calls: true}}\n", ""},
@@ -457,6 +462,27 @@ static void a_comment_in_a_text_is_found_wherever_it_stands(void)
     }
 }
 
+/* Its line alone would be looked for in the wrong file. */
+static void a_twin_in_another_file_is_told_with_that_file(void)
+{
+    struct arena *arena = arena_new();
+    const char *dir = testing_dir();
+    struct buf found = {0};
+    write_file(arena, dir, "in.yaml",
+               STR("version: 1\nname: i\ntasks:\n"
+                   "- {id: a, prompt: p, expect: {no_calls: true}}\n"));
+    write_file(arena, dir, "set.yaml",
+               STR("version: 1\nname: s\ninclude: in.yaml\ntasks:\n"
+                   "- {id: b, prompt: p, expect: {no_calls: true}}\n"));
+    golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note_with_file, &found);
+    cut_folder(&found, dir);
+    CHECK_TEXT(found.p, "set.yaml:5:3 duplicate_task the task \"b\" asks and expects the same as "
+                        "\"a\" (line 4 of in.yaml); leave one out, or use `trials` to run it more "
+                        "often\n");
+    buf_free(&found);
+    arena_free(arena);
+}
+
 /* Mistakes; then doubts about tasks, comments by file, ids, twins, tools in order of their use. */
 static void findings_stand_in_one_order(void)
 {
@@ -505,4 +531,6 @@ TESTS(golden_lint, {"each_planted_mistake_is_found_once", each_planted_mistake_i
       {"a_mistake_has_no_echo", a_mistake_has_no_echo},
       {"a_comment_in_a_text_is_found_wherever_it_stands",
        a_comment_in_a_text_is_found_wherever_it_stands},
+      {"a_twin_in_another_file_is_told_with_that_file",
+       a_twin_in_another_file_is_told_with_that_file},
       {"findings_stand_in_one_order", findings_stand_in_one_order})

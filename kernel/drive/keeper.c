@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #ifdef __linux__
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -97,7 +98,8 @@ static _Noreturn void end_as(int status)
 
 static _Noreturn void keep(pid_t pid)
 {
-    struct program_end program = {.pid = pid, .status = SIGKILL};
+    struct program_end program = {.pid = pid};
+    bool stopped = false;
     sigset_t all, awaited, ended;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
@@ -106,11 +108,13 @@ static _Noreturn void keep(pid_t pid)
     awaited = ended;
     sigaddset(&awaited, SIGTERM);
     closefrom(0);
-    while (!program.ended && sigwaitinfo(&awaited, NULL) != SIGTERM) {
+    while (!stopped && !program.ended) {
+        stopped = sigwaitinfo(&awaited, NULL) == SIGTERM;
         reap(&program);
     }
+    stopped = stopped || (sigpending(&all) == 0 && sigismember(&all, SIGTERM) == 1);
     kill_all(&program, &ended);
-    end_as(program.status);
+    end_as(stopped ? SIGKILL : program.status); /* a pipe that broke meanwhile does not count */
 }
 
 static void die_with_parent(pid_t parent, int by)
@@ -121,16 +125,35 @@ static void die_with_parent(pid_t parent, int by)
     }
 }
 
+/* The program waits until the keeper is ready, for it may stop its parent at once: then none of our
+ * files may be open there, by which we wait for the program's start. */
+static void await_keeper(pid_t keeper, const int ready[2])
+{
+    char none;
+    ssize_t n;
+    die_with_parent(keeper, SIGKILL);
+    close(ready[1]);
+    do {
+        n = read(ready[0], &none, 1); /* at its end when the keeper has closed all */
+    } while (n < 0 && errno == EINTR);
+    close(ready[0]);
+}
+
 void keeper_part(pid_t parent, bool keeps)
 {
+    int ready[2];
     pid_t keeper = getpid();
     pid_t program = -1;
-    if (keeps) {
+    if (keeps && pipe(ready) == 0) {
         prctl(PR_SET_CHILD_SUBREAPER, 1);
         program = _Fork();
+        if (program < 0) {
+            close(ready[0]);
+            close(ready[1]);
+        }
     }
     switch (program) {
-    case 0: die_with_parent(keeper, SIGKILL); break;
+    case 0: await_keeper(keeper, ready); break;
     case -1:
         prctl(PR_SET_CHILD_SUBREAPER, 0);
         die_with_parent(parent, SIGKILL);

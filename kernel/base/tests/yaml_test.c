@@ -456,10 +456,11 @@ static void corpus_agrees_with_pyyaml(void)
         testing_skip("no corpus");
         return;
     }
-    snprintf(command, sizeof command,
-             "export LC_ALL=C; python3 %s/kernel/base/tests/yaml_oracle.py %s/*.yaml %s/*/*.yaml "
-             "2>/dev/null",
-             SOURCE_DIR, root, root);
+    snprintf(
+        command, sizeof command,
+        "export LC_ALL=C; python3 '%s/kernel/base/tests/yaml_oracle.py' '%s'/*.yaml '%s'/*/*.yaml "
+        "2>/dev/null",
+        SOURCE_DIR, root, root);
     FILE *oracle = popen(command, "r");
     CU_ASSERT_PTR_NOT_NULL_FATAL(oracle);
     char pattern[NOTE_BYTES];
