@@ -126,8 +126,7 @@ static int show(int argc, char **argv)
         return tell_error(&e);
     }
     if (words.n == 0) {
-        tell("cassette show wants a file: FILE...; assay cassette --help shows an example");
-        return EXIT_USAGE;
+        return tell_no_file("cassette", "show");
     }
     struct arena *arena = arena_new();
     const char **files = NULL;
@@ -201,8 +200,7 @@ static int check(int argc, char **argv)
         return tell_error(&e);
     }
     if (words.n == 0) {
-        tell("cassette check wants a file: FILE...; assay cassette --help shows an example");
-        return EXIT_USAGE;
+        return tell_no_file("cassette", "check");
     }
     return check_words(&words, &o);
 }

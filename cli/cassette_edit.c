@@ -37,12 +37,6 @@ static int write_new(const char *path, struct str text, struct err *e)
     return file_replace(path, text, e);
 }
 
-static int wants_file(const char *word)
-{
-    tell("cassette %s wants a file: FILE...; assay cassette --help shows an example", word);
-    return EXIT_USAGE;
-}
-
 /* What each file comes to, the worst of it; a folder stands for those below it. `several` is the
  * error where there is more than one, NULL = fine. */
 static int each_file(const struct words *words, const char *several,
@@ -194,7 +188,7 @@ int cassette_edit_redact(int argc, char **argv)
     if (rc != 0) {
         status = tell_error(&e);
     } else if (words.n == 0) {
-        status = wants_file("redact");
+        status = tell_no_file("cassette", "redact");
     } else {
         status = each_file(&words,
                            r->in_place ? NULL : "several files are redacted with --in-place only",
@@ -228,7 +222,8 @@ int cassette_edit_repair(int argc, char **argv)
     if (options_parse(NULL, 0, argc, argv, &words, &e) != 0) {
         return tell_error(&e);
     }
-    return words.n == 0 ? wants_file("repair") : each_file(&words, NULL, repair_file, NULL);
+    return words.n == 0 ? tell_no_file("cassette", "repair")
+                        : each_file(&words, NULL, repair_file, NULL);
 }
 
 /* ---- import ---- */
@@ -268,7 +263,7 @@ int cassette_edit_import(int argc, char **argv)
     size_t n = 0;
     int rc = options_parse(options, 1, argc, argv, &words, &e);
     if (rc == 0 && words.n == 0) {
-        return wants_file("import");
+        return tell_no_file("cassette", "import");
     }
     if (rc == 0 && to == NULL) {
         rc = err_set(&e, ERR_USAGE, "cassette import wants -o OUT.yaml, the file it makes");
@@ -344,7 +339,7 @@ int cassette_edit_prune(int argc, char **argv)
         return tell_error(&e);
     }
     if (words.n == 0) {
-        return wants_file("prune");
+        return tell_no_file("cassette", "prune");
     }
     if (what->drop == NULL && what->keep == NULL && what->model == NULL && !what->duplicates &&
         !what->failed) {

@@ -47,6 +47,9 @@ int trace_check(int argc, char **argv);
 /* Says an error on stderr; returns the exit status that its code stands for. */
 int tell_error(const struct err *e);
 
+/* Says that `assay VERB WORD` wants files; returns the exit status for that. */
+int tell_no_file(const char *verb, const char *word);
+
 /* A message on stderr: ends with one newline, further lines are indented, and what a terminal would
  * obey are spaces. */
 void tell(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

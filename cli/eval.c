@@ -134,13 +134,7 @@ static int check_models(const struct option_list *models, struct err *e)
 /* "2/7" */
 static int parse_shard(const char *text, int64_t *shard, int64_t *shards, struct err *e)
 {
-    struct str s = str_of(text);
-    size_t slash = str_find(s, STR("/"));
-    struct str of = slash == SIZE_MAX ? STR("") : str_slice(s, slash + 1, s.n);
-    bool good = plain_number(str_slice(s, 0, slash)) && plain_number(of) &&
-                num_is_integer(str_slice(s, 0, slash)) && num_is_integer(of) &&
-                num_scaled(str_slice(s, 0, slash), 0, shard) && num_scaled(of, 0, shards);
-    return good && *shard >= 1 && *shard <= *shards
+    return eval_shard_parse(str_of(text), shard, shards)
                ? 0
                : err_set(e, ERR_USAGE, "--shard wants I/N, as in 1/4 to 4/4, got \"%s\"", text);
 }

@@ -69,8 +69,7 @@ int check_files(int argc, char **argv, const char *verb, const struct file_kind 
         return tell_error(&e);
     }
     if (words.n == 0) {
-        tell("%s check wants a file: FILE...; assay %s --help shows an example", verb, verb);
-        return EXIT_USAGE;
+        return tell_no_file(verb, "check");
     }
     struct arena *arena = arena_new();
     const char **files = NULL;

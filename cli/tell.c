@@ -59,6 +59,12 @@ void tell(const char *fmt, ...)
     free(text);
 }
 
+int tell_no_file(const char *verb, const char *word)
+{
+    tell("%s %s wants a file: FILE...; assay %s --help shows an example", verb, word, verb);
+    return EXIT_USAGE;
+}
+
 int tell_error(const struct err *e)
 {
     char text[2048];

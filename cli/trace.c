@@ -71,8 +71,7 @@ static int show(int argc, char **argv)
         return tell_error(&e);
     }
     if (words.n == 0) {
-        tell("trace show wants a file: FILE...; assay trace --help shows an example");
-        return EXIT_USAGE;
+        return tell_no_file("trace", "show");
     }
     int status = EXIT_OK;
     for (size_t i = 0; i < words.n; i++) {

@@ -1,6 +1,5 @@
 /* Looking for mistakes in event logs and in the messages of requests, ours or not. */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "evals/resume.h"
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
@@ -237,13 +237,14 @@ static void check_type(struct inspected *f, struct str type)
 
 static void check_sum(struct inspected *f, const struct val *v)
 {
-    struct str sum = arena_printf(f->arena, "%016" PRIx64, (uint64_t)XXH3_64bits_digest(&f->sum));
-    if (!str_eq(sum, val_text(val_get(v, "sum")))) {
+    char sum[HASH_HEX];
+    hash_hex(XXH3_64bits_digest(&f->sum), sum);
+    if (!str_is(val_text(val_get(v, "sum")), sum)) {
         wrong(f, "bad_sum",
               arena_printf(f->arena,
-                           "the lines before have the sum %.*s, not what is said here: "
+                           "the lines before have the sum %s, not what is said here: "
                            "one of them was changed",
-                           STR_FMT(sum)));
+                           sum));
     }
 }
 
@@ -415,8 +416,7 @@ int trace_check(int argc, char **argv)
         return tell_error(&e);
     }
     if (words.n == 0) {
-        tell("trace check wants a file: FILE...; assay trace --help shows an example");
-        return EXIT_USAGE;
+        return tell_no_file("trace", "check");
     }
     bool readable = true;
     for (size_t i = 0; i < words.n; i++) {

@@ -120,6 +120,10 @@ struct eval_options {
 
 enum { EVAL_JOBS_MAX = 100000 };
 
+/* Reads "I/N" with I from 1 to N, at most nine digits each and no zero in front, as in --shard and
+ * in manifests; false for anything else. */
+bool eval_shard_parse(struct str text, int64_t *shard, int64_t *shards) MUST_CHECK;
+
 /* Runs the sets. Every finished trial is in trials.jsonl at once; results.jsonl is renamed into
  * place at the end. ERR_*: nothing was run (bad sets or scripts, ERR_EXISTS: a run directory that
  * is not empty or a cassette that would be overwritten, …); or ERR_IO: something could not be

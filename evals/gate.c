@@ -1,4 +1,5 @@
 #include "evals/gate.h"
+#include "evals/run_int.h"
 #include "kernel/base/text.h"
 #include "kernel/base/val.h"
 
@@ -214,7 +215,7 @@ static bool count_value(int64_t n, double *out)
 static bool cost_value(const struct eval_summary *s, size_t over, double *out)
 {
     const struct eval_cost *only = &s->costs.of[0];
-    if (s->costs.n != 1 || over == 0 || (only->currency.n > 0 && !str_is(only->currency, "USD"))) {
+    if (s->costs.n != 1 || over == 0 || !eval_cost_is_usd(only->currency)) {
         return false;
     }
     *out = (double)only->nano / 1e9 / (double)over;

@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { SHARD_DIGITS_MAX = 9 };
-
 /* ---- the manifest ---- */
 
 static int not_a_run(const char *path, struct err *e)
@@ -18,30 +16,6 @@ static int not_a_run(const char *path, struct err *e)
         e, ERR_INPUT, path, 0, 0,
         "no manifest of a run: expected version 1, sets with name and path, and trials, as "
         "assay eval writes them");
-}
-
-/* A number as --shard takes it. */
-static bool shard_of(struct str text, int64_t *out)
-{
-    *out = 0;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < (i == 0 ? '1' : '0') || text.p[i] > '9' || i == SHARD_DIGITS_MAX) {
-            return false;
-        }
-        *out = *out * 10 + (text.p[i] - '0');
-    }
-    return text.n > 0;
-}
-
-static bool read_shard(struct run_data *d, const struct val *v)
-{
-    if (v == NULL) {
-        return true;
-    }
-    struct str text = val_text(v);
-    size_t slash = str_find(text, STR("/"));
-    return slash != SIZE_MAX && shard_of(str_slice(text, 0, slash), &d->shard) &&
-           shard_of(str_slice(text, slash + 1, text.n), &d->shards) && d->shard <= d->shards;
 }
 
 static int read_manifest(struct run_data *d, const char *path, struct err *e)
@@ -68,7 +42,8 @@ static int read_manifest(struct run_data *d, const char *path, struct err *e)
         !val_int(val_get(root, "trials"), &d->planned) || d->planned < 0) {
         return not_a_run(path, e);
     }
-    if (!read_shard(d, val_get(root, "shard"))) {
+    const struct val *shard = val_get(root, "shard");
+    if (shard != NULL && !eval_shard_parse(val_text(shard), &d->shard, &d->shards)) {
         return err_at(e, ERR_INPUT, path, 0, 0,
                       "its shard is no I/N with I from 1 to N, as assay eval --shard writes it");
     }

@@ -1,6 +1,7 @@
 /* What a run directory says of how its run was made: enough to repeat it, and nothing that differs
  * between two replays. */
 #include "evals/rundir_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/date.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/text.h"
@@ -38,13 +39,18 @@ static bool add_count(cJSON *object, const char *key, int64_t n)
                  : cJSON_AddNumberToObject(object, key, (double)n) != NULL;
 }
 
+static bool add_hash(cJSON *object, const char *key, uint64_t hash)
+{
+    char text[HASH_HEX];
+    return add_text(object, key, hash_hex(hash, text));
+}
+
 static bool add_set(cJSON *sets, const struct golden_set *set)
 {
     struct arena *scratch = arena_new();
     cJSON *item = cJSON_CreateObject();
     bool made = add_text(item, "name", arena_cstr(scratch, set->name)) &&
-                add_text(item, "path", set->path) &&
-                add_text(item, "xxh3", arena_printf(scratch, "%016" PRIx64, set->hash).p) &&
+                add_text(item, "path", set->path) && add_hash(item, "xxh3", set->hash) &&
                 add_count(item, "tasks", (int64_t)set->n_tasks) && cJSON_AddItemToArray(sets, item);
     if (!made) {
         cJSON_Delete(item);
@@ -84,13 +90,6 @@ static void sort_files(struct file_list *l)
         }
     }
     l->n = n;
-}
-
-static bool add_hash(cJSON *object, const char *key, uint64_t hash)
-{
-    char text[17];
-    int n = snprintf(text, sizeof text, "%016" PRIx64, hash);
-    return n == 16 && add_text(object, key, text);
 }
 
 /* Frees the list. Each file with its hash, by path; of very many only their number and a hash of
@@ -213,6 +212,25 @@ static bool add_filters(cJSON *root, const struct eval_options *o)
     }
     cJSON *list = cJSON_CreateStringArray(o->filters, (int)o->n_filters);
     return list != NULL && cJSON_AddItemToObject(root, "filter", list);
+}
+
+enum { SHARD_DIGITS_MAX = 9 };
+
+static bool part_parse(struct str text, int64_t *out)
+{
+    bool plain = text.n > 0 && text.n <= SHARD_DIGITS_MAX && text.p[0] != '0';
+    *out = 0;
+    for (size_t i = 0; plain && i < text.n; i++) {
+        plain = ascii_digit(text.p[i]);
+        *out = *out * 10 + (text.p[i] - '0');
+    }
+    return plain;
+}
+
+bool eval_shard_parse(struct str text, int64_t *shard, int64_t *shards)
+{
+    struct str of = text;
+    return part_parse(str_cut(&of, '/'), shard) && part_parse(of, shards) && *shard <= *shards;
 }
 
 static bool add_shard(cJSON *root, const struct eval_options *o)

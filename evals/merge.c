@@ -1,4 +1,5 @@
 /* Joining the shards of a run: task i of the set is in shard 1 + i mod N, with all its trials. */
+#include "evals/own_trace_int.h"
 #include "evals/rows_int.h"
 #include "evals/rundir_int.h"
 #include "evals/runs.h"
@@ -6,8 +7,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { TRACE_BYTES_MAX = 1 << 30 };
 
 struct shards {
     struct run_data **at; /* by number */

@@ -7,28 +7,44 @@
 #include "evals/resume.h"
 #include "kernel/base/hash.h"
 #include "kernel/core/model.h"
+#include "kernel/drive/files.h"
 
-enum { START_BYTES = 120 /* of a run_start, in which its run and seed stand */ };
+enum {
+    RUN_ID_DIGITS = 12,
+    START_BYTES = 120 /* of a run_start, in which its run and seed stand */
+};
 
 /* ---- the log for itself ---- */
+
+bool trace_ended(const char *path, struct arena *scratch)
+{
+    struct str log = {0};
+    if (file_read(scratch, path, TRACE_BYTES_MAX, &log, NULL) != 0 || !str_ends(log, "\n")) {
+        return false;
+    }
+    size_t last = log.n - 1;
+    while (last > 0 && log.p[last - 1] != '\n') {
+        last--;
+    }
+    return str_is(log_line_type(str_slice(log, last, log.n)), "run_end");
+}
 
 int trace_whole(const char *path, struct str log, size_t end_at, uint32_t line,
                 const struct val *run_end, struct err *e)
 {
-    char digits[16];
-    struct str sum = {digits, sizeof digits};
-    hash_hex(hash64(0, str_slice(log, 0, end_at)), digits);
+    char sum[HASH_HEX];
+    hash_hex(hash64(0, str_slice(log, 0, end_at)), sum);
     if (!str_is(log_line_type(log), "run_start")) {
         return err_at(e, ERR_INPUT, path, 1, 0,
                       "the log does not begin with its run_start: expected the trace that the run "
                       "wrote");
     }
-    if (!str_eq(val_text(val_get(run_end, "sum")), sum)) {
+    if (!str_is(val_text(val_get(run_end, "sum")), sum)) {
         return err_at(e, ERR_INPUT, path, line, 0,
-                      "the lines before have the sum %.*s, and this one says another: they were "
+                      "the lines before have the sum %s, and this one says another: they were "
                       "changed; expected the trace that the run wrote (assay trace check tells "
                       "more)",
-                      STR_FMT(sum));
+                      sum);
     }
     return 0;
 }
@@ -46,9 +62,8 @@ static struct str start_value(struct str log, const char *key, const char *end)
 
 static bool is_named_by(struct str run, uint64_t seed, struct str name)
 {
-    char digits[16];
-    hash_hex(hash64(seed, name), digits);
-    return str_eq(run, (struct str){digits + 4, sizeof digits - 4});
+    char hex[HASH_HEX];
+    return str_is(run, hash_hex(hash64(seed, name), hex) + HASH_HEX - 1 - RUN_ID_DIGITS);
 }
 
 /* Where models are scripts, the run is named by seed, task and trial (rig.c), and by the model

@@ -5,6 +5,11 @@
 #include "evals/eval.h"
 #include "kernel/base/val.h"
 
+enum { TRACE_BYTES_MAX = 1 << 30 };
+
+/* Whether a log is there to its end, run_end: a loss of power may have taken some of it. */
+bool trace_ended(const char *path, struct arena *scratch);
+
 /* Checks that the log begins with its run_start and that the lines before byte `end_at`, where its
  * run_end begins as line number `line`, are those that were written. ERR_INPUT with path. */
 int trace_whole(const char *path, struct str log, size_t end_at, uint32_t line,

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUBRIC_CHARS = 120, TRACE_BYTES_MAX = 1 << 30 };
+enum { RUBRIC_CHARS = 120 };
 
 struct named_task {
     struct str id;

@@ -1,6 +1,5 @@
 /* One run, wired: the session with its tools, its log, and who decides about calls; what it came
  * to. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "evals/rig_int.h"
@@ -355,13 +354,14 @@ bool rig_outcome(struct rig *r, struct rig_outcome *out)
 
 void rig_source_outcome(struct rig *r, struct rig_outcome *out)
 {
+    char hash[HASH_HEX];
     out->warning = buf_str(&r->warning);
     out->recorded = r->recorder == NULL ? 0 : recorder_count(r->recorder);
     if (r->player != NULL) {
         out->replay = player_report(r->player);
     }
     if (r->cassette != NULL && r->options.source == EVAL_REPLAY) {
-        out->cassette = arena_printf(r->arena, "%016" PRIx64, hash64(0, r->cassette->source));
+        out->cassette = arena_str(r->arena, str_of(hash_hex(hash64(0, r->cassette->source), hash)));
     }
     if (r->fake != NULL) {
         out->script = fake_path(r->script);
@@ -381,7 +381,10 @@ bool rig_leftover_fails(const struct rig_outcome *o)
 static int close_trace(struct rig *r, struct err *e)
 {
     int rc = r->log_error.code;
-    int closed = r->trace == NULL ? 0 : appender_close(r->trace, rc == 0 ? e : NULL);
+    struct err *late = rc == 0 ? e : NULL;
+    int closed = r->trace == NULL         ? 0
+                 : r->options.trace_again ? appender_close_unsynced(r->trace, late)
+                                          : appender_close(r->trace, late);
     if (rc != 0 && e != NULL) {
         *e = r->log_error;
     }

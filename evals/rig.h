@@ -57,7 +57,8 @@ struct rig_options {
     /* Where the event log goes, "-" = standard output; NULL = nowhere. An existing file is replaced
      * when the first event comes: a run that cannot begin leaves it alone. */
     const char *trace;
-    bool snapshots; /* kept beside the trace (kernel/drive/snapshots.h) */
+    bool trace_again; /* the same trace can be had again for nothing: it is not synced to disk */
+    bool snapshots;   /* kept beside the trace (kernel/drive/snapshots.h) */
     void *ctx;
     int (*log)(void *ctx, struct str lines);   /* as in session_options; may be NULL */
     void (*delta)(void *ctx, struct str text); /* may be NULL */

@@ -1,6 +1,7 @@
 /* Running sets: many trials in flight on one loop, each with its own clock. A trial that ends is
  * judged, written to the journal and freed before the next one starts in its place. */
 #include "evals/exit.h"
+#include "evals/own_trace_int.h"
 #include "evals/rows_int.h"
 #include "evals/run_int.h"
 #include "evals/rundir_int.h"
@@ -113,17 +114,13 @@ static int64_t plus(int64_t a, int64_t b)
     return a < INT64_MAX - b ? a + b : INT64_MAX;
 }
 
-static bool is_usd(struct str currency)
-{
-    return currency.n == 0 || str_is(currency, "USD");
-}
-
 /* What counts for the budget: the trial's cost and its judge's. */
 static void count_spent(struct runner *r, const struct eval_row *t)
 {
     const struct eval_row_judge *j = t->judge;
     int64_t nano = t->cost_nano;
-    bool usd = is_usd(t->shared->currency) && (j == NULL || is_usd(j->currency));
+    bool usd =
+        eval_cost_is_usd(t->shared->currency) && (j == NULL || eval_cost_is_usd(j->currency));
     if (j != NULL) {
         nano = nano < 0 || j->cost_nano < 0 ? -1 : plus(nano, j->cost_nano);
     }
@@ -338,12 +335,13 @@ static void tell_what_stays(const struct runner *r, struct err *e)
 
 /* ---- going on ---- */
 
-/* Whether what the trial wrote is still there: without its trace nothing could be read of it. */
+/* Whether what the trial wrote is there: without its trace nothing could be read of it. */
 static bool has_trace(const struct runner *r, const struct eval_trial *t)
 {
     arena_clear(r->scratch);
     return t->trace.n == 0 ||
-           path_exists(path_join(r->scratch, r->report->out, arena_cstr(r->scratch, t->trace)));
+           trace_ended(path_join(r->scratch, r->report->out, arena_cstr(r->scratch, t->trace)),
+                       r->scratch);
 }
 
 /* A line of the journal: the last one of a trial counts. */

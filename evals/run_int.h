@@ -44,6 +44,9 @@ void eval_why_count(struct eval_summary *s, const struct eval_row *t);
  * or where the sum is more than there are numbers for: it is then left as it is. */
 bool eval_cost_add(struct eval_costs *costs, struct str currency, int64_t nano);
 
+/* Whether amounts in it are US dollars; so are those that name no currency. */
+bool eval_cost_is_usd(struct str currency);
+
 /* Fills the report's summary and exit status from its trials. */
 void eval_sum(struct eval_report *r, int64_t allow_errors);
 #endif

@@ -244,8 +244,9 @@ static void hash_recording(struct trial *t, struct arena *arena, struct eval_tri
 {
     bool well = eval_is_scored(out->verdict.outcome);
     struct str text = {0};
+    char hash[HASH_HEX];
     if (well && file_read(t->arena, t->cassette, CASSETTE_BYTES_MAX, &text, NULL) == 0) {
-        out->cassette = arena_printf(arena, "%016" PRIx64, hash64(0, text));
+        out->cassette = arena_str(arena, str_of(hash_hex(hash64(0, text), hash)));
     }
 }
 

@@ -86,6 +86,11 @@ static void add_amounts(struct eval_summary *s, const struct eval_row *t, bool s
     add_amount(&s->calls, t->calls, scored);
 }
 
+bool eval_cost_is_usd(struct str currency)
+{
+    return currency.n == 0 || str_is(currency, "USD");
+}
+
 bool eval_cost_add(struct eval_costs *costs, struct str currency, int64_t nano)
 {
     struct eval_cost *c = costs->of, *end = c + costs->n;

@@ -207,6 +207,7 @@ static int start(struct trial *t, const struct plan *plan)
                              .mend = trial_mend(t),
                              .identity = name,
                              .trace = t->trace_path,
+                             .trace_again = !eval_is_live(t->o->source) && t->o->agent == NULL,
                              .ctx = t,
                              .done = on_done};
     int rc = play(t, t->o->source == EVAL_FAKE ? t->options.path : NULL, &t->script,

@@ -12,7 +12,7 @@ enum {
     NUMBER_MAX = 1000000000,
     MEMBERS_MAX = 100, /* of an object in a line */
     NAME_CHARS_SHOWN = 200,
-    TRACE_BYTES_MAX = 4096 /* of a trace's path */
+    TRACE_PATH_MAX = 4096 /* of a trace's path */
 };
 
 /* Of tokens and milliseconds: sums over EVAL_TRIALS_MAX trials fit 64 bits. */
@@ -302,7 +302,7 @@ static bool is_trace(struct str name)
     for (size_t i = 1; inside && i < name.n; i++) {
         inside = name.p[i - 1] != '/' || (name.p[i] != '.' && name.p[i] != '/');
     }
-    return inside && name.n <= TRACE_BYTES_MAX;
+    return inside && name.n <= TRACE_PATH_MAX;
 }
 
 static struct str trace_of(struct line *l)

@@ -64,27 +64,43 @@ static void check_text(const struct golden_report *r, const struct golden_answer
     golden_tell(r, a->at->line, a->at->column, FINDING_WARNING, "accepts_anything", &message);
 }
 
+/* `false`, or `not` of what everything fits: `{not: {}}`. */
+static bool refuses_all(const struct val *schema)
+{
+    const struct val *not = val_get(schema, "not");
+    return (val_is(schema, VAL_BOOL) && !schema->boolean) ||
+           (val_is(not, VAL_BOOL) && not ->boolean) ||
+           (val_is(not, VAL_OBJECT) && not ->count == 0);
+}
+
+static void never(const struct golden_report *r, const struct val *at, struct buf *message)
+{
+    golden_tell(r, at->line, at->column, FINDING_ERROR, "never_holds", message);
+}
+
 static void check_schema(const struct golden_report *r, const struct golden_answer *a)
 {
     static const char *const texts[] = {"{}", "[]", "1", "\"x\"", "null"};
     size_t n = 0;
-    if (a->at->kind == VAL_OBJECT && val_is(val_get(a->at, "schema"), VAL_BOOL)) {
+    const struct val *schema = val_get(a->at, "schema");
+    struct buf message = {0};
+    if (refuses_all(schema)) {
+        buf_addz(&message, "no answer passes this: the schema refuses every JSON; name a type and "
+                           "what is required");
+        never(r, schema, &message);
+        return;
+    }
+    if (val_is(schema, VAL_BOOL)) {
         return; /* said outright: any JSON */
     }
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         n += golden_answer_test(a, str_of(texts[i]), NULL);
     }
     if (n == sizeof texts / sizeof texts[0]) {
-        struct buf message = {0};
         buf_addz(&message, "every JSON fits this schema; name a type and what is required, or "
                            "write `schema: true`");
         golden_tell(r, a->at->line, a->at->column, FINDING_WARNING, "accepts_anything", &message);
     }
-}
-
-static void never(const struct golden_report *r, const struct val *at, struct buf *message)
-{
-    golden_tell(r, at->line, at->column, FINDING_ERROR, "never_holds", message);
 }
 
 /* The only texts that a check lets through; 0 where it lets others through too. */

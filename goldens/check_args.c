@@ -7,6 +7,8 @@
 #include "kernel/base/schema.h"
 #include "kernel/base/text.h"
 
+#include <inttypes.h>
+
 /* Kinds of JSON values, as bits. */
 enum {
     IS_NULL = 1,
@@ -194,6 +196,35 @@ static void check_unknown(const struct checking *c, const struct place *p, const
                 "unknown_parameter", &message);
 }
 
+/* Parameters that the schema requires and the map leaves out. at: where that is told. */
+static void check_required(const struct checking *c, const struct place *p, const struct val *at)
+{
+    const struct val *required = val_get(p->schema, "required");
+    for (size_t i = 0; val_is(required, VAL_ARRAY) && i < required->count; i++) {
+        struct str name = val_text(&required->items[i]);
+        const struct val *expected = val_find(p->v, name);
+        const struct val *property = val_find(val_get(p->schema, "properties"), name);
+        bool absent = val_get(expected, "absent") != NULL && expected->count == 1;
+        if ((expected != NULL && !absent) || val_get(property, "default") != NULL) {
+            continue;
+        }
+        struct buf message = {0};
+        struct str shown = text_preview(c->arena, name, 100);
+        buf_fmt(&message, "the tool \"%.*s\" requires \"%.*s\"", STR_FMT(c->tool->name),
+                STR_FMT(shown));
+        if (p->path.n > 0) {
+            buf_fmt(&message, " in \"%.*s\"", STR_FMT(p->path));
+        }
+        buf_fmt(&message,
+                ", which %s here: no call that it accepts fits; write %.*s: {any: true} if it "
+                "does not matter",
+                absent ? "is expected to be absent" : "is not listed", STR_FMT(shown));
+        const struct val *told = absent ? expected : at;
+        golden_tell(c->report, told->line, told->column, FINDING_ERROR, "missing_argument",
+                    &message);
+    }
+}
+
 static void check_members(const struct checking *c, const struct place *p)
 {
     const struct val *properties = val_get(p->schema, "properties");
@@ -210,6 +241,9 @@ static void check_members(const struct checking *c, const struct place *p)
                            : arena_printf(c->arena, "%.*s.%.*s", STR_FMT(p->path), STR_FMT(key)),
             p->alternative};
         check(c, &inner);
+    }
+    if (p->path.n > 0 && !p->alternative) {
+        check_required(c, p, p->v); /* extra_args does not reach into maps */
     }
 }
 
@@ -395,6 +429,32 @@ static bool any_fits(const struct checking *c, const struct place *p, const stru
     return fits;
 }
 
+/* Whether no whole number fits a matcher of numbers where the schema wants one; then says so. from:
+ * the lowest number that fits, or the one that is to be near. */
+static bool check_whole(const struct checking *c, const struct place *p, const struct val *from)
+{
+    int64_t n = 0;
+    if (p->alternative || (kinds_of(p->schema, NULL) & IS_WHOLE) == 0 ||
+        !val_is(from, VAL_NUMBER) || !num_scaled(from->text, 0, &n) || n == INT64_MAX) {
+        return false;
+    }
+    struct val around[] = {
+        {.kind = VAL_NUMBER, .text = arena_printf(c->arena, "%" PRId64, n)},
+        {.kind = VAL_NUMBER, .text = arena_printf(c->arena, "%" PRId64, n + 1)},
+    };
+    const struct val values = {.kind = VAL_ARRAY, .count = 2, .items = around};
+    if (any_fits(c, p, &values)) {
+        return false;
+    }
+    struct buf message = {0};
+    buf_fmt(&message,
+            "\"%.*s\" is an integer in the schema of the tool \"%.*s\"; no whole number fits "
+            "here",
+            STR_FMT(p->path), STR_FMT(c->tool->name));
+    golden_tell(c->report, p->v->line, p->v->column, FINDING_ERROR, "bad_argument", &message);
+    return true;
+}
+
 /* A number outside of what the schema allows, and not near enough to the bound. */
 static void check_near(const struct checking *c, const struct place *p, const struct val *value)
 {
@@ -457,8 +517,11 @@ static void check_matcher(const struct checking *c, const struct place *p)
         }
     } else if (str_is(key, "near") || str_is(key, "range")) {
         (void)may_be(c, p, IS_NUMBER, "a range of numbers", "match");
-        check_bounds(c, p, operand);
-        check_near(c, p, val_get(operand, "value"));
+        const struct val *near = val_get(operand, "value");
+        if (!check_whole(c, p, near != NULL ? near : val_item(operand, 0))) {
+            check_bounds(c, p, operand);
+            check_near(c, p, near);
+        }
     } else if (str_is(key, "contains")) {
         inner.schema = items;
         if (operand->kind != VAL_STRING) {
@@ -523,25 +586,8 @@ void golden_check_args(const struct golden_report *r, const struct tool_spec *to
 void golden_check_required(const struct golden_report *r, const struct tool_spec *tool,
                            const struct val *args, const struct val *at)
 {
-    const struct val *required = val_get(tool->schema, "required");
-    struct arena *scratch = arena_new();
-    for (size_t i = 0; val_is(required, VAL_ARRAY) && i < required->count; i++) {
-        struct str name = val_text(&required->items[i]);
-        const struct val *expected = val_find(args, name);
-        const struct val *property = val_find(val_get(tool->schema, "properties"), name);
-        bool absent = val_get(expected, "absent") != NULL && expected->count == 1;
-        if ((expected != NULL && !absent) || val_get(property, "default") != NULL) {
-            continue;
-        }
-        struct buf message = {0};
-        struct str shown = text_preview(scratch, name, 100);
-        buf_fmt(&message,
-                "the tool \"%.*s\" requires \"%.*s\", which %s here: no call that it accepts fits; "
-                "write %.*s: {any: true} if it does not matter",
-                STR_FMT(tool->name), STR_FMT(shown),
-                absent ? "is expected to be absent" : "is not listed", STR_FMT(shown));
-        golden_tell(r, absent ? expected->line : at->line, absent ? expected->column : at->column,
-                    FINDING_ERROR, "missing_argument", &message);
-    }
-    arena_free(scratch);
+    struct checking c = {r, tool, arena_new()};
+    struct place all = {args, tool->schema, {0}, false};
+    check_required(&c, &all, at);
+    arena_free(c.arena);
 }

@@ -28,6 +28,8 @@ static const char tools[] = "version: 1\n"
                             "      size: {type: integer, minimum: 1, maximum: 9}\n"
                             "      state: {type: string, enum: [open, shipped]}\n"
                             "      tags: {type: array, items: {type: string}, maxItems: 3}\n"
+                            "      box: {type: object, required: [w, h, unit], properties: {w: {}, "
+                            "h: {}, unit: {default: cm}}}\n"
                             "    required: [id]\n"
                             "    additionalProperties: false\n"
                             "  answers: [{result: 1}]\n"
@@ -113,6 +115,33 @@ static const struct {
           "error bad_argument the tool \"get_order\" never takes a \"size\" near this: its "
           "schema has the maximum 9")},
     {CALL("id: A-1, size: {near: {value: 12, within: 3}}"), ""},
+#define NO_WHOLE                                                                                   \
+    "error bad_argument \"size\" is an integer in the schema of the tool \"get_order\"; no whole " \
+    "number fits here"
+    {CALL("id: A-1, size: {range: [2.2, 2.9]}"), SEES("13:55", NO_WHOLE)},
+    {CALL("id: A-1, size: {range: [2.6, 2.9]}"), SEES("13:55", NO_WHOLE)},
+    {CALL("id: A-1, size: {range: [-2.9, -2.6]}"), SEES("13:55", NO_WHOLE)},
+    {CALL("id: A-1, size: {near: {value: 2.5, within: 0.4}}"), SEES("13:55", NO_WHOLE)},
+    {CALL("id: A-1, size: {range: [1.5, 2]}"), ""},
+    {CALL("id: A-1, size: {range: [2, 2.5]}"), ""},
+    {CALL("id: A-1, size: {range: [2.2, 1e30]}"), ""},
+    {CALL("id: A-1, size: {near: {value: 2.5, within: 0.5}}"), ""},
+    {CALL("id: A-1, size: {one_of: [{range: [2.2, 2.9]}, 3]}"), ""},
+    {CALL("id: A-1, box: {w: {regex: a}}"),
+     SEES("13:54",
+          "error missing_argument the tool \"get_order\" requires \"h\" in \"box\", which is not "
+          "listed here: no call that it accepts fits; write h: {any: true} if it does not matter")},
+    {CALL("id: A-1, box: {w: {regex: a}, h: {absent: true}}"),
+     SEES("13:73",
+          "error missing_argument the tool \"get_order\" requires \"h\" in \"box\", which is "
+          "expected to be absent here: no call that it accepts fits; write h: {any: true} if it "
+          "does not matter")},
+    {EXPECT("calls: {list: [{get_order: {id: A-1, box: {w: {regex: a}}}}], extra_args: ignore}"),
+     SEES("13:54",
+          "error missing_argument the tool \"get_order\" requires \"h\" in \"box\", which is not "
+          "listed here: no call that it accepts fits; write h: {any: true} if it does not matter")},
+    {CALL("id: A-1, box: {w: {regex: a}, h: {any: true}}"), ""},
+    {CALL("id: A-1, box: {one_of: [{w: {regex: a}}, {w: 1, h: 2}]}"), ""},
     {CALL("id: {one_of: [A-1, {any: true}]}"),
      SEES("13:59", "warning accepts_anything with {any: true} among them every value fits; leave "
                    "it out, or the others")},
@@ -216,6 +245,15 @@ static const struct {
     {EXPECT("answer: {schema: {}}"),
      SEES("13:20", "warning accepts_anything every JSON fits this schema; name a type and what is "
                    "required, or write `schema: true`")},
+#define REFUSES_ALL                                                                                \
+    "error never_holds no answer passes this: the schema refuses every JSON; name a type and "     \
+    "what "                                                                                        \
+    "is required"
+    {EXPECT("answer: {schema: false}"), SEES("13:29", REFUSES_ALL)},
+    {EXPECT("answer: {schema: {not: {}}}"), SEES("13:29", REFUSES_ALL)},
+    {EXPECT("answer: {schema: {type: object, not: true}}"), SEES("13:29", REFUSES_ALL)},
+    {EXPECT("answer: {schema: {not: {type: string}}}"), ""},
+    {EXPECT("answer: {schema: {not: false, type: object}}"), ""},
     {EXPECT("calls: {mode: superset, list: []}"),
      SEES("13:42",
           "warning accepts_anything an empty list in this mode lets any calls through; name "
@@ -352,7 +390,7 @@ static void tools_that_nobody_expects_are_found(void)
                    " expect: {calls: {list: [now]}}}\n"));
     golden_check(path_join(arena, dir, "set.yaml"), note_mistake, note_with_file, &found);
     cut_folder(&found, dir);
-    CHECK_TEXT(found.p, "tools.yaml:14:1 unused_tool no task expects or forbids a call of: pay; "
+    CHECK_TEXT(found.p, "tools.yaml:15:1 unused_tool no task expects or forbids a call of: pay; "
                         "write tasks for them, or take them out of the file\n");
     buf_free(&found);
     arena_free(arena);

@@ -12,11 +12,13 @@ uint64_t hash64(uint64_t seed, struct str text)
     return XXH3_64bits_withSeed(text.n == 0 ? "" : text.p, text.n, seed);
 }
 
-void hash_hex(uint64_t hash, char out[16])
+const char *hash_hex(uint64_t hash, char out[HASH_HEX])
 {
-    for (size_t i = 16; i-- > 0; hash >>= 4) {
+    for (size_t i = HASH_HEX - 1; i-- > 0; hash >>= 4) {
         out[i] = "0123456789abcdef"[hash & 15];
     }
+    out[HASH_HEX - 1] = '\0';
+    return out;
 }
 
 struct hasher {

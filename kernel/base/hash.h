@@ -8,10 +8,11 @@
  * `xxhsum -H3` shows. */
 uint64_t hash64(uint64_t seed, struct str text);
 
-/* A hash as it stands in files: 16 hexadecimal digits, no NUL. */
-void hash_hex(uint64_t hash, char out[16]);
+/* A hash as files have it: 16 hexadecimal digits, and a NUL. */
+enum { HASH_HEX = 17 };
+const char *hash_hex(uint64_t hash, char out[HASH_HEX]);
 
-/* The same of a text that comes piece by piece. Owned by the caller until hasher_end, which gives
+/* hash64 of a text that comes piece by piece. Owned by the caller until hasher_end, which gives
  * the hash. */
 struct hasher;
 struct hasher *hasher_new(uint64_t seed);

@@ -69,10 +69,6 @@ void json_put_bool(struct buf *out, const char *key, bool v)
 
 void json_put_hash(struct buf *out, const char *key, uint64_t hash)
 {
-    char digits[16];
-    hash_hex(hash, digits);
-    json_key(out, key);
-    buf_char(out, '"');
-    buf_add(out, (struct str){digits, sizeof digits});
-    buf_char(out, '"');
+    char text[HASH_HEX];
+    json_put_text(out, key, str_of(hash_hex(hash, text)));
 }

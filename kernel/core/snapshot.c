@@ -4,9 +4,9 @@
  * own assumptions hold, and a kernel is changed only when all of it was right. */
 #include "kernel/core/snapshot.h"
 
-#include <inttypes.h>
 #include <string.h>
 
+#include "kernel/base/hash.h"
 #include "kernel/base/json.h"
 #include "kernel/core/kernel_int.h"
 
@@ -210,7 +210,8 @@ static void put_numbers(struct buf *out, const struct kernel *k)
 /* The last member: what all bytes before it come to. */
 static void check_add(struct buf *out, struct str before)
 {
-    buf_fmt(out, ",\"check\":\"%016" PRIx64 "\"}\n", hash64(0, before));
+    char hex[HASH_HEX];
+    buf_fmt(out, ",\"check\":\"%s\"}\n", hash_hex(hash64(0, before), hex));
 }
 
 /* The name of the state, NULL where no snapshot can be taken. */
@@ -309,7 +310,7 @@ static bool is_of_log(const struct val *v, struct str log, size_t lines_max, int
                       struct str *prefix)
 {
     int64_t schema = 0, bytes = 0;
-    struct buf hex = {0};
+    char sum[HASH_HEX];
     if (!val_int(val_get(v, "snapshot"), &schema) || schema != SCHEMA ||
         !val_int(val_get(v, "lines"), lines) || *lines < 1 || (uint64_t)*lines > lines_max ||
         !val_int(val_get(v, "bytes"), &bytes) || bytes < 1 || (uint64_t)bytes > log.n ||
@@ -317,10 +318,7 @@ static bool is_of_log(const struct val *v, struct str log, size_t lines_max, int
         return false;
     }
     *prefix = str_slice(log, 0, (size_t)bytes);
-    buf_fmt(&hex, "%016" PRIx64, hash64(0, *prefix));
-    bool same = str_eq(val_text(val_get(v, "sum")), buf_str(&hex));
-    buf_free(&hex);
-    return same;
+    return str_is(val_text(val_get(v, "sum")), hash_hex(hash64(0, *prefix), sum));
 }
 
 static bool read_state(struct kernel *k, const struct val *v)

@@ -157,14 +157,22 @@ int appender_add(struct appender *a, struct str data, struct err *e)
     return a->broken == 0 ? 0 : file_fail(e, a->name, "cannot write", a->broken);
 }
 
-int appender_close(struct appender *a, struct err *e)
+/* Frees it, and tells what closing came to: 0 or an errno. */
+static int end_with(struct appender *a, int reason, struct err *e)
 {
-    int reason = 0;
-    if (a->fd != STDOUT_FILENO) {
-        reason = file_finish(a->fd);
-    }
     int rc = reason == 0 ? 0 : file_fail(e, a->name, "cannot write", reason);
     free(a->name);
     free(a);
     return rc;
+}
+
+int appender_close(struct appender *a, struct err *e)
+{
+    return end_with(a, a->fd == STDOUT_FILENO ? 0 : file_finish(a->fd), e);
+}
+
+int appender_close_unsynced(struct appender *a, struct err *e)
+{
+    bool failed = a->fd != STDOUT_FILENO && close(a->fd) != 0 && errno != EINTR;
+    return end_with(a, failed ? errno : 0, e);
 }

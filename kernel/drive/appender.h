@@ -20,4 +20,7 @@ int appender_check(const char *path, struct err *e) MUST_CHECK;
 int appender_add(struct appender *a, struct str data, struct err *e) MUST_CHECK;
 /* fsync and close; frees a in every case. */
 int appender_close(struct appender *a, struct err *e) MUST_CHECK;
+/* Likewise without fsync, which costs more than a whole replayed run: for what can be made again.
+ * It survives kill -9 still, but maybe not a loss of power in the next half minute. */
+int appender_close_unsynced(struct appender *a, struct err *e) MUST_CHECK;
 #endif

@@ -46,7 +46,8 @@ int toolset_programs(const struct toolset *t, struct err *e) MUST_CHECK;
 
 /* Finds doubts about tools that load, all of them warnings, one at a time to `found`: a command's
  * program, a header's variable or a folder that is not there, a parameter that `required` or the
- * `when` of a canned answer names and `properties` does not. The tools of the program have none. */
+ * `when` of a canned answer names and `properties` does not, a schema that OpenAI refuses. The
+ * tools of the program have none. */
 void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struct finding *f),
                    void *ctx);
 

@@ -124,6 +124,21 @@ static void check_required(const struct checking *c)
     }
 }
 
+/* OpenAI answers 400 to a schema of an object that says nothing of its members. */
+static void check_properties(const struct checking *c)
+{
+    const struct tool_spec *spec = &c->set->specs[c->tool];
+    const struct val *schema = spec->schema;
+    if (str_is(val_text(val_get(schema, "type")), "object") &&
+        val_get(schema, "properties") == NULL && val_get(schema, "additionalProperties") == NULL) {
+        tell(c, schema->line, schema->column, "no_properties",
+             arena_printf(c->arena,
+                          "OpenAI refuses the parameters of the tool \"%.*s\": object schema "
+                          "missing properties; write properties: {}",
+                          STR_FMT(spec->name)));
+    }
+}
+
 /* Parameters that stand where a schema is expected: `{order_id: {type: string}}`. */
 static void check_shape(const struct checking *c)
 {
@@ -209,6 +224,7 @@ void toolset_check(const struct toolset *t, void (*found)(void *ctx, const struc
         struct checking c = {t, i, arena_new(), found, ctx};
         check_required(&c);
         check_shape(&c);
+        check_properties(&c);
         check_answers(&c);
         check_missing(&c);
         arena_free(c.arena);

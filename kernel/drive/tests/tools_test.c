@@ -519,7 +519,10 @@ static void what_models_and_sessions_never_see_is_found(void)
                "  - {when: {n: {range: [1, 4]}}, result: 4}\n"
                "  - result: 5\n"
                "- {name: any, parameters: {anyOf: [{type: object}]}, answers: [{result: 1}]}\n"
-               "- {name: none, answers: [{result: 1}]}\n");
+               "- {name: none, answers: [{result: 1}]}\n"
+               "- {name: empty, parameters: {type: object}, answers: [{result: 1}]}\n"
+               "- {name: shut, parameters: {type: object, additionalProperties: false}, answers: "
+               "[{result: 1}]}\n");
     struct buf all = {0};
     toolset_check(t.set, note_finding, &all);
     buf_char(&all, '\0');
@@ -532,7 +535,9 @@ static void what_models_and_sessions_never_see_is_found(void)
                "10:16 unreachable_answer this answer is never given: the tool \"typed\" does not "
                "take this \"n\": value: expected a whole number, got a string \"3\"\n"
                "11:16 unreachable_answer this answer is never given: the tool \"typed\" does not "
-               "take this \"n\": value: expected at most 9, got a number 10\n");
+               "take this \"n\": value: expected at most 9, got a number 10\n"
+               "16:29 no_properties OpenAI refuses the parameters of the tool \"empty\": object "
+               "schema missing properties; write properties: {}\n");
     buf_free(&all);
     end();
 }
