@@ -165,6 +165,28 @@ void eval_trial_json(struct buf *out, const struct eval_trial *t)
     buf_addz(out, "}\n");
 }
 
+/* [{"name", "trials"}], with its "kinds" where there are some; nothing where all is empty. */
+static void add_why(struct buf *out, const struct eval_summary *s, const char *key,
+                    enum eval_why of)
+{
+    struct eval_cause causes[WHYS];
+    size_t n = eval_causes(s, of, causes);
+    if (n == 0) {
+        return;
+    }
+    json_key(out, key);
+    buf_char(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_next(out);
+        buf_char(out, '{');
+        json_put_text(out, "name", str_of(causes[i].name));
+        json_put_int(out, "trials", (int64_t)causes[i].trials);
+        add_why(out, s, "kinds", causes[i].why);
+        buf_char(out, '}');
+    }
+    buf_char(out, ']');
+}
+
 void eval_summary_json(struct buf *out, const struct eval_summary *s)
 {
     buf_char(out, '{');
@@ -195,5 +217,6 @@ void eval_summary_json(struct buf *out, const struct eval_summary *s)
     }
     json_put_known(out, "p50_latency_ms", s->p50_latency_ms);
     json_put_known(out, "p95_latency_ms", s->p95_latency_ms);
+    add_why(out, s, "why", WHY_ALL);
     buf_char(out, '}');
 }

@@ -107,6 +107,7 @@ struct eval_row {
     int32_t expected_calls; /* -1 = the task says nothing of calls */
     int32_t drifts;
     int16_t code;    /* of an error */
+    uint16_t why;    /* bits of enum eval_why up to WHY_JUDGE */
     uint8_t outcome; /* enum eval_outcome; EVAL_NONE: did not come to its end */
     uint8_t status;  /* enum run_status */
     uint8_t trace;   /* enum eval_trace */
@@ -115,6 +116,35 @@ struct eval_row {
 
 bool eval_row_ran(const struct eval_row *r);    /* as eval_ran */
 bool eval_row_scored(const struct eval_row *r); /* passed or failed */
+
+/* What a trial that did not pass is counted under. */
+enum eval_why {
+    /* Checks that it failed, by their names; a status has its own word. */
+    WHY_CALLS,
+    WHY_FORBID,
+    WHY_NO_CALLS,
+    WHY_ANSWER,
+    WHY_STATUS, /* completed, which was not expected */
+    WHY_STEPS,
+    WHY_CALLS_LIMIT,
+    WHY_TOKENS,
+    WHY_COST,
+    WHY_SECONDS,
+    WHY_SCRIPT,
+    WHY_OTHER,  /* any other check */
+    WHY_RUBRIC, /* of WHY_ANSWER: its message is of a rubric */
+    WHY_JUDGE,  /* error: the judge gave no verdict */
+    WHY_ERROR,  /* error of which the status tells nothing */
+    /* Of WHY_CALLS, by the scores. */
+    WHY_WRONG_TOOL, /* both of the next two */
+    WHY_MISSING_CALL,
+    WHY_EXTRA_CALL,
+    WHY_WRONG_ARGUMENT,
+    WHY_ORDER, /* none of these */
+    WHY_RUN,   /* and further: + enum run_status, how the run ended */
+    WHYS = WHY_RUN + RUN_CANCELLED + 1,
+    WHY_ALL = WHYS
+};
 
 struct eval_summary {
     size_t trials, passed, failed, errors, misses, drifts;
@@ -128,7 +158,18 @@ struct eval_summary {
     struct eval_costs judge_costs; /* beside the costs above */
     int64_t p50_latency_ms, p95_latency_ms;
     int64_t steps, calls;
+    size_t why[WHYS]; /* trials; one may stand in several */
 };
+
+struct eval_cause {
+    enum eval_why why;
+    const char *name;
+    size_t trials; /* > 0 */
+};
+
+/* Lists why trials did not pass, most frequent first, then by name, into out[WHYS]; returns how
+ * many. of: WHY_ALL, or one of those to list what it consists of. */
+size_t eval_causes(const struct eval_summary *s, enum eval_why of, struct eval_cause *out);
 
 struct eval_pool;
 struct lines;

@@ -2,6 +2,7 @@
  * line. */
 #include "evals/order_int.h"
 #include "evals/rows_int.h"
+#include "evals/run_int.h"
 #include "evals/runs.h"
 #include "kernel/base/hash.h"
 #include "kernel/base/table.h"
@@ -254,6 +255,7 @@ void report_fill_row(struct eval_report *r, const struct eval_trial *t, struct s
                              .expected_calls = (int32_t)t->expected_calls,
                              .drifts = (int32_t)t->drifts,
                              .code = (int16_t)t->code,
+                             .why = eval_why_bits(t),
                              .outcome = (uint8_t)t->verdict.outcome,
                              .status = (uint8_t)x->status,
                              .trace = (uint8_t)trace,

@@ -31,6 +31,13 @@ void trial_make_error(struct eval_trial *t, int code, struct str problem);
 /* How many calls are expected; -1 = nothing is said of calls. */
 int64_t expected_calls(const struct golden_expect *x);
 
+/* ---- why.c ---- */
+
+/* The bits of enum eval_why that stay of a trial in its row. */
+uint16_t eval_why_bits(const struct eval_trial *t);
+/* Counts a trial by its row. */
+void eval_why_count(struct eval_summary *s, const struct eval_row *t);
+
 /* ---- summary.c ---- */
 
 /* Adds to what was spent in a currency, whose name is kept. False where there are too many of them,

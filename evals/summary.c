@@ -204,6 +204,7 @@ void eval_sum(struct eval_report *r, int64_t allow_errors)
     *s = (struct eval_summary){0};
     for (size_t i = 0; i < r->n; i++) {
         count_outcome(s, &r->rows[i]);
+        eval_why_count(s, &r->rows[i]);
     }
     s->success = (struct ratio){(int64_t)s->passed, (int64_t)(s->passed + s->failed)};
     sum_amounts(r, s);

@@ -144,6 +144,20 @@ static void add_models(struct buf *out, const struct eval_report *r, struct aren
     }
 }
 
+void why_add(struct buf *out, const struct eval_summary *s)
+{
+    struct eval_cause causes[WHYS], kinds[WHYS];
+    size_t n = eval_causes(s, WHY_ALL, causes);
+    for (size_t i = 0; i < n; i++) {
+        size_t n_kinds = eval_causes(s, causes[i].why, kinds);
+        buf_fmt(out, "%s%s %zu", i > 0 ? ", " : "", causes[i].name, causes[i].trials);
+        for (size_t k = 0; k < n_kinds; k++) {
+            buf_fmt(out, "%s%s %zu", k > 0 ? ", " : " (", kinds[k].name, kinds[k].trials);
+        }
+        buf_addz(out, n_kinds > 0 ? ")" : "");
+    }
+}
+
 void figures_add(struct buf *out, const struct eval_report *r)
 {
     struct arena *arena = arena_new();

@@ -393,6 +393,23 @@ static void add_comparison(struct sink *sink, const struct report_baseline *b, c
     sink->code = sink->code != 0 ? sink->code : rc;
 }
 
+/* A line a run of which something did not pass. */
+static void add_why(struct buf *out, const struct eval_report *const *runs, size_t n)
+{
+    for (size_t i = 0; i < n && out->n < BYTES_MAX; i++) {
+        struct buf why = {0};
+        why_add(&why, &runs[i]->summary);
+        if (why.n > 0) {
+            buf_addz(out, n > 1 ? "Why in " : "Why");
+            add_plain(out, n > 1 ? str_of(runs[i]->out) : STR(""));
+            buf_addz(out, ": ");
+            add_plain(out, buf_str(&why));
+            buf_addz(out, "\n\n");
+        }
+        buf_free(&why);
+    }
+}
+
 void report_markdown(struct sink *sink, const struct eval_report *const *runs, size_t n,
                      const struct report_baseline *baseline)
 {
@@ -402,6 +419,7 @@ void report_markdown(struct sink *sink, const struct eval_report *const *runs, s
                   "p50 / p95 |\n|---|---|---|---|---|---|---|---|\n");
     add_lines(out, runs, n, add_row);
     buf_char(out, '\n');
+    add_why(out, runs, n);
     if (baseline != NULL) {
         add_comparison(sink, baseline, runs[0]->out);
     }

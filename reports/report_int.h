@@ -64,6 +64,10 @@ void amount_add(struct buf *out, double nano, struct str currency);
  * "unpriced". Where judges were asked, what they cost besides: ", judge 0.01 USD (3 rubrics)". */
 void costs_add(struct buf *out, const struct eval_summary *s);
 
+/* Appends "answer 3, calls 2 (wrong argument 1, missing call 1)": why trials did not pass; nothing
+ * where all did. */
+void why_add(struct buf *out, const struct eval_summary *s);
+
 /* Appends lines with the interval of the success, flaky tasks, what a trial costs, and each model
  * where there are several; without what is not known. */
 void figures_add(struct buf *out, const struct eval_report *r);

@@ -369,13 +369,17 @@ static void score_add(struct buf *out, const char *name, struct ratio r)
 static void add_totals(struct buf *out, const struct eval_report *r, bool color)
 {
     const struct eval_summary *s = &r->summary;
-    struct buf counts = {0};
+    struct buf counts = {0}, why = {0};
     buf_fmt(&counts, "%zu passed, %zu failed, ", s->passed, s->failed);
     count_add(&counts, (int64_t)s->errors, "error");
     bool good = s->failed == 0 && s->errors == 0;
     buf_char(out, '\n');
     paint_add(out, buf_str(&counts), good ? PAINT_GOOD : PAINT_BAD, color);
     buf_char(out, '\n');
+    why_add(&why, s);
+    buf_addz(out, why.n > 0 ? "why: " : "");
+    buf_add(out, buf_str(&why));
+    buf_addz(out, why.n > 0 ? "\n" : "");
     score_add(out, "success ", s->success);
     if (s->errors > 0) {
         buf_fmt(out, " of %zu scored, %zu not scored", s->passed + s->failed, s->errors);
@@ -409,6 +413,7 @@ static void add_totals(struct buf *out, const struct eval_report *r, bool color)
         buf_addz(out, "interrupted: only finished trials are counted\n");
     }
     buf_free(&counts);
+    buf_free(&why);
 }
 
 void report_table(struct sink *out, const struct eval_report *r, bool color)

@@ -236,6 +236,7 @@ static void off_script(void)
         CHECK_STATUS(r, 1);
         CHECK_OUT(r, path_of("the script %s%s/s.yaml", i == 0 ? "is " : "", dir));
         CHECK_OUT(r, i == 0 ? "line 3" : "line 4");
+        CHECK_OUT(r, i == 0 ? "\nwhy: answer 1, script_mismatch 1\n" : "\nwhy: script 1\n");
     }
 }
 
@@ -250,6 +251,7 @@ static void missing(void)
     CHECK_OUT(r, "assay eval ");
     CHECK_OUT(r, set);
     CHECK_OUT(r, path_of("--record %s", empty));
+    CHECK_OUT(r, "0 passed, 0 failed, 1 error\nwhy: cassette_miss 1\n");
     r = ASSAY("eval", set, "--replay", path_of("%s/nowhere", dir), "--out", path_of("%s/b", dir));
     CHECK_STATUS(r, 2);
     CHECK_ONE_LINE(r);

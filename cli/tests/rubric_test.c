@@ -70,7 +70,7 @@ static void same_judged_runs(const char *a, const char *b)
 static void check_judged(const struct ran *r)
 {
     CHECK_STATUS(r, 1);
-    CHECK_OUT(r, "2 passed, 1 failed, 0 errors");
+    CHECK_OUT(r, "2 passed, 1 failed, 0 errors\nwhy: answer 1 (rubric 1)\n");
     CHECK_OUT(r, "rubric \"It names a date.\" not met: Monday is no date. (judge gpt-4.1-mini)");
     CHECK_OUT(r, "cost 0.00072 USD, judge 0.000408 USD (3 rubrics)");
     CHECK_OUT(r, "tokens 300 in, 15 out");
@@ -396,7 +396,7 @@ static void scored_again(void)
                    "- {id: plain, prompt: p, expect: {answer: {contains: Monday}}}\n");
     const struct ran *r = ASSAY("score", out, "--set", changed);
     CHECK_STATUS(r, 4);
-    CHECK_OUT(r, "1 passed, 1 failed, 1 error");
+    CHECK_OUT(r, "1 passed, 1 failed, 1 error\nwhy: answer 1 (rubric 1), error 1\n");
     CHECK_OUT(r,
               "rubric \"It says sorry.\" is met, and must not be: It does. (judge gpt-4.1-mini)");
     CHECK_OUT(r, "no verdict on the rubric \"It names a day.\" is in this run");

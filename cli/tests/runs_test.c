@@ -295,9 +295,16 @@ static void formats(void)
               strncmp(markdown, "### assay: failed, 38 of 40 passed\n", 35) == 0);
     CU_ASSERT(markdown != NULL && strstr(markdown, "83.5% to 98.6%") != NULL); /* as SciPy has it */
     CU_ASSERT(markdown != NULL && strstr(markdown, "<details><summary>2 failed in ") != NULL);
+    CU_ASSERT(markdown != NULL &&
+              strstr(markdown, "\nWhy: calls 2 (wrong argument 2)\n\n") != NULL);
     cJSON *json = cJSON_Parse(read_text(path_of("%s/report.json", out), NULL));
     const cJSON *first = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "runs"), 0);
     CU_ASSERT_EQUAL(cJSON_GetArraySize(cJSON_GetObjectItem(first, "trials")), 40);
+    const cJSON *why = cJSON_GetObjectItem(cJSON_GetObjectItem(first, "summary"), "why");
+    const cJSON *calls = cJSON_GetArrayItem(why, 0);
+    CU_ASSERT_EQUAL(cJSON_GetArraySize(why), 1);
+    CHECK_TEXT(cJSON_GetStringValue(cJSON_GetObjectItem(calls, "name")), "calls");
+    CU_ASSERT_EQUAL(cJSON_GetNumberValue(cJSON_GetObjectItem(calls, "trials")), 2);
     const cJSON *interval =
         cJSON_GetObjectItem(cJSON_GetObjectItem(first, "figures"), "success_interval");
     CU_ASSERT_EQUAL(cJSON_GetNumberValue(cJSON_GetArrayItem(interval, 0)), 0.834961);

@@ -48,21 +48,23 @@ static const struct eval_trial trials[] = {
      .problem = {"c/lost.yaml is \033[31mnot there", 29}},
 };
 
-static const struct eval_summary summary = {.trials = 3,
-                                            .passed = 1,
-                                            .failed = 1,
-                                            .errors = 1,
-                                            .success = {1, 2},
-                                            .tool_selection = {1999, 2000},
-                                            .precision = {1, 1},
-                                            .recall = {1, 1},
-                                            .f1 = {2, 3},
-                                            .trajectory = {0, 1},
-                                            .usage = {220, 0, 0, 22, 0},
-                                            .p50_latency_ms = 713,
-                                            .p95_latency_ms = 61002,
-                                            .steps = 14,
-                                            .calls = 3};
+static const struct eval_summary summary = {
+    .trials = 3,
+    .passed = 1,
+    .failed = 1,
+    .errors = 1,
+    .success = {1, 2},
+    .tool_selection = {1999, 2000},
+    .precision = {1, 1},
+    .recall = {1, 1},
+    .f1 = {2, 3},
+    .trajectory = {0, 1},
+    .usage = {220, 0, 0, 22, 0},
+    .p50_latency_ms = 713,
+    .p95_latency_ms = 61002,
+    .steps = 14,
+    .calls = 3,
+    .why = {[WHY_CALLS] = 1, [WHY_WRONG_ARGUMENT] = 1, [WHY_RUN + RUN_CASSETTE_MISS] = 1}};
 
 /* A report of n of the trials, whose lines are in `file`. */
 static struct eval_report *report_of(const struct eval_trial *t, size_t n, struct buf *file)
@@ -110,6 +112,7 @@ static void shows_rows_reasons_and_totals(void)
                "  c/lost.yaml is  [31mnot there\n"
                "\n"
                "1 passed, 1 failed, 1 error\n"
+               "why: calls 1 (wrong argument 1), cassette_miss 1\n"
                "success 50.0% of 2 scored, 1 not scored, tool selection 99.9%, arguments -, "
                "trajectory 0.0%, f1 66.7%\n"
                "14 steps, 3 calls, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
@@ -128,6 +131,7 @@ static void leaves_out_the_cost_of_what_has_no_price(void)
     struct buf file = {0};
     struct eval_report *r = report_of(&trials[1], 1, &file);
     r->summary.errors = 0;
+    r->summary.why[WHY_RUN + RUN_CASSETTE_MISS] = 0;
     r->summary.steps = 1;
     r->summary.calls = 1;
     struct sink out = table_of(r, false);
@@ -142,6 +146,7 @@ static void leaves_out_the_cost_of_what_has_no_price(void)
                "  assay trace show runs/demo/traces/x.jsonl\n"
                "\n"
                "1 passed, 1 failed, 0 errors\n"
+               "why: calls 1 (wrong argument 1)\n"
                "success 50.0%, tool selection 99.9%, arguments -, trajectory 0.0%, f1 66.7%\n"
                "1 step, 1 call, tokens 220 in, 22 out, cost unpriced, time p50 0.713 s, p95 "
                "61.002 s\n"
