@@ -1,5 +1,6 @@
 /* Which models a run has, what they are called, and where their recordings lie. */
 #include "evals/plan_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/text.h"
 #include "kernel/drive/files.h"
 
@@ -79,8 +80,8 @@ static int add_named(const struct eval_options *o, struct plan *p, const struct 
 
 static bool fits_file_name(uint32_t c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-' || (c > 0x7f && !text_is_control(c));
+    return c > 0x7f ? !text_is_control(c)
+                    : ascii_alnum((char)c) || c == '.' || c == '_' || c == '-';
 }
 
 /* Letters of all scripts stay; each byte of what had better not stand in a file name is a _. */

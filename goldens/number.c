@@ -1,4 +1,5 @@
 #include "goldens/golden_int.h"
+#include "kernel/base/ascii.h"
 #include "kernel/base/dec.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@ enum { NUMBER_CHARS_MAX = 256 }; /* longer runs of digits are no number that a c
 
 static bool is_digit(struct str s, size_t at)
 {
-    return at < s.n && s.p[at] >= '0' && s.p[at] <= '9';
+    return at < s.n && ascii_digit(s.p[at]);
 }
 
 static bool is_word(struct str s, size_t at)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "evals/bfcl/bfcl_int.h"
+#include "kernel/base/ascii.h"
 
 enum { CODE_BYTES_MAX = 1 << 16, CODE_DEPTH_MAX = 200 };
 
@@ -59,11 +60,6 @@ static bool is_name_char(char ch)
 {
     return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
            ch == '_' || ch == '$' || (unsigned char)ch >= 0x80;
-}
-
-static bool is_digit(char ch)
-{
-    return ch >= '0' && ch <= '9';
 }
 
 /* Behind white space and comments. */
@@ -128,7 +124,7 @@ static size_t number_end(const struct code *c, size_t at)
     for (;; at++) {
         char ch = char_at(c, at);
         char next = char_at(c, at + 1);
-        if (based ? is_name_char(ch) : is_digit(ch) || ch == '_') {
+        if (based ? is_name_char(ch) : ascii_digit(ch) || ch == '_') {
             continue;
         }
         if (ch == '.' && points == 0 && !exponent && !based) {
@@ -171,7 +167,7 @@ static struct token token_at(const struct code *c, size_t at, bool operand)
     if (ch == '"' || ch == '\'' || (ch == '`' && !c->java)) {
         t.kind = ch == '"' ? STRING : ch == '`' ? TEMPLATE : c->java ? CHARACTER : STRING;
         t.to = quoted_end(c, at);
-    } else if (is_digit(ch) || (ch == '.' && is_digit(char_at(c, at + 1)))) {
+    } else if (ascii_digit(ch) || (ch == '.' && ascii_digit(char_at(c, at + 1)))) {
         t.kind = NUMBER;
         t.to = number_end(c, at);
     } else if (is_name_char(ch)) {

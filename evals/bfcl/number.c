@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "evals/bfcl/bfcl_int.h"
+#include "kernel/base/ascii.h"
 
 /* A double is decided by at most 767 digits and what follows them being zero or not. */
 enum { DIGITS_MAX = 800, LIMBS = 320, POINT_MAX = 310, POINT_MIN = -330, INT_DIGITS_MAX = 4300 };
@@ -16,11 +17,6 @@ struct decimal {
     size_t n;
     uint8_t digits[DIGITS_MAX + 1];
 };
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
 
 static void add_digit(struct decimal *d, char c, bool *more)
 {
@@ -39,7 +35,7 @@ static int64_t read_exponent(struct str s, size_t at)
     bool negative = at < s.n && s.p[at] == '-';
     int64_t e = 0;
     at += at < s.n && (s.p[at] == '-' || s.p[at] == '+') ? 1 : 0;
-    for (; at < s.n && is_digit(s.p[at]); at++) {
+    for (; at < s.n && ascii_digit(s.p[at]); at++) {
         e = e < 1000000000 ? e * 10 + (s.p[at] - '0') : e;
     }
     return negative ? -e : e;
@@ -53,11 +49,11 @@ static void read_decimal(struct str s, struct decimal *d)
     d->exp = 0;
     d->negative = s.n > 0 && s.p[0] == '-';
     at += s.n > 0 && (s.p[0] == '-' || s.p[0] == '+') ? 1 : 0;
-    for (; at < s.n && is_digit(s.p[at]); at++) {
+    for (; at < s.n && ascii_digit(s.p[at]); at++) {
         add_digit(d, s.p[at], &more);
     }
     if (at < s.n && s.p[at] == '.') {
-        for (at++; at < s.n && is_digit(s.p[at]); at++) {
+        for (at++; at < s.n && ascii_digit(s.p[at]); at++) {
             add_digit(d, s.p[at], &more);
             d->exp--;
         }
@@ -267,7 +263,7 @@ static size_t shortest(double d, char digits[20], int *exp)
         *exp = (int)read_exponent(s, e + 1);
         n = 0;
         for (size_t i = 0; i < e; i++) {
-            if (is_digit(text[i])) {
+            if (ascii_digit(text[i])) {
                 digits[n++] = text[i];
             }
         }
@@ -335,7 +331,7 @@ static bool without_underscores(struct arena *arena, struct str s, struct str *o
     for (size_t i = 0; i < s.n; i++) {
         if (s.p[i] != '_') {
             p[n++] = s.p[i];
-        } else if (i == 0 || i + 1 == s.n || !is_digit(s.p[i - 1]) || !is_digit(s.p[i + 1])) {
+        } else if (i == 0 || i + 1 == s.n || !ascii_digit(s.p[i - 1]) || !ascii_digit(s.p[i + 1])) {
             return false;
         }
     }
@@ -345,7 +341,7 @@ static bool without_underscores(struct arena *arena, struct str s, struct str *o
 
 static size_t digits_from(struct str s, size_t at)
 {
-    while (at < s.n && is_digit(s.p[at])) {
+    while (at < s.n && ascii_digit(s.p[at])) {
         at++;
     }
     return at;

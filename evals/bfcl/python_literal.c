@@ -2,16 +2,9 @@
 #include <string.h>
 
 #include "evals/bfcl/python_int.h"
+#include "kernel/base/ascii.h"
 
 enum { DIGITS_MAX = 4300, CODE_MAX = 0x10FFFF };
-
-static int hex_value(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
 
 /* A number in base 2, 8 or 16 as decimal digits: base 10^9, the lowest first. */
 static struct str to_decimal(struct bfcl_work *w, struct str digits, unsigned base)
@@ -19,7 +12,7 @@ static struct str to_decimal(struct bfcl_work *w, struct str digits, unsigned ba
     size_t n = 0;
     uint32_t *limbs = arena_array(w->arena, digits.n / 7 + 2, sizeof *limbs);
     for (size_t i = 0; i < digits.n; i++) {
-        uint64_t carry = (uint64_t)hex_value(digits.p[i]);
+        uint64_t carry = (uint64_t)ascii_hex(digits.p[i]);
         for (size_t k = 0; k < n; k++) {
             carry += (uint64_t)limbs[k] * base;
             limbs[k] = (uint32_t)(carry % 1000000000);
@@ -117,7 +110,7 @@ static bool read_hex(struct str s, size_t *at, unsigned n, uint32_t *out)
 {
     *out = 0;
     for (unsigned i = 0; i < n; i++, (*at)++) {
-        int digit = *at < s.n ? hex_value(s.p[*at]) : -1;
+        int digit = *at < s.n ? ascii_hex(s.p[*at]) : -1;
         if (digit < 0) {
             return false;
         }

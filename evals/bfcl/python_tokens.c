@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "evals/bfcl/python_int.h"
+#include "kernel/base/ascii.h"
 
 static struct py_token bad(void)
 {
@@ -13,14 +14,9 @@ static char char_at(const struct py_tokens *t, size_t at)
     return at < t->text.n ? t->text.p[at] : '\0';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_hex(char c)
 {
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return ascii_hex(c) >= 0;
 }
 
 static bool is_octal(char c)
@@ -119,16 +115,16 @@ static size_t fraction_end(const struct py_tokens *t, size_t at)
 {
     if (char_at(t, at) == '.') {
         at++;
-        if (is_digit(char_at(t, at))) {
-            at = digits_end(t, at, is_digit);
+        if (ascii_digit(char_at(t, at))) {
+            at = digits_end(t, at, ascii_digit);
         }
     }
     char c = char_at(t, at);
     if (at != 0 && (c == 'e' || c == 'E')) {
         size_t from = at + 1;
         from += char_at(t, from) == '+' || char_at(t, from) == '-' ? 1 : 0;
-        if (is_digit(char_at(t, from))) {
-            at = digits_end(t, from, is_digit);
+        if (ascii_digit(char_at(t, from))) {
+            at = digits_end(t, from, ascii_digit);
         }
     }
     c = char_at(t, at);
@@ -149,10 +145,10 @@ static struct py_token number(struct py_tokens *t)
         end = digits_end(t, at, tests[(letter - letters) % 3]);
     } else {
         end = at;
-        if (is_digit(char_at(t, at))) {
-            end = digits_end(t, at, is_digit);
+        if (ascii_digit(char_at(t, at))) {
+            end = digits_end(t, at, ascii_digit);
         }
-        end = end == 0 && is_digit(char_at(t, at)) ? 0 : fraction_end(t, end);
+        end = end == 0 && ascii_digit(char_at(t, at)) ? 0 : fraction_end(t, end);
     }
     return end == 0 || !may_follow_number(t, end) ? bad() : take(t, PY_NUMBER, end);
 }
@@ -297,7 +293,7 @@ struct py_token py_next(struct py_tokens *t)
     if (prefix != SIZE_MAX) {
         return string(t, prefix);
     }
-    if (is_digit(c) || (c == '.' && is_digit(char_at(t, t->at + 1)))) {
+    if (ascii_digit(c) || (c == '.' && ascii_digit(char_at(t, t->at + 1)))) {
         return number(t);
     }
     return is_word_start(c) ? word(t) : sign(t);

@@ -1,4 +1,5 @@
 #include "kernel/base/json.h"
+#include "kernel/base/ascii.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static char peek(const struct parser *p)
 
 static bool is_word(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    return ascii_alnum(c) || c == '_';
 }
 
 /* Says in `out` what stands at the cursor: a word, one character, or a byte that cannot be shown.
@@ -217,14 +218,6 @@ static size_t plain_end(struct str s, size_t at)
     return at;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 static int unfinished(struct parser *p, size_t open)
 {
     p->failure = FAILURE_CUT;
@@ -273,7 +266,7 @@ static int check_escape(struct parser *p, size_t open)
         if (at_end(p)) {
             return unfinished(p, open);
         }
-        if (hex_digit(p->text.p[p->at]) < 0) {
+        if (ascii_hex(p->text.p[p->at]) < 0) {
             return fail(p, ERR_INPUT, from, "expected four hex digits after \\u");
         }
     }
@@ -332,8 +325,8 @@ static int bad_control(struct parser *p)
 
 static unsigned hex4(const char *p)
 {
-    return (unsigned)(hex_digit(p[0]) << 12 | hex_digit(p[1]) << 8 | hex_digit(p[2]) << 4 |
-                      hex_digit(p[3]));
+    return (unsigned)(ascii_hex(p[0]) << 12 | ascii_hex(p[1]) << 8 | ascii_hex(p[2]) << 4 |
+                      ascii_hex(p[3]));
 }
 
 unsigned json_decode_escape(struct str raw, size_t *at, char *out)
